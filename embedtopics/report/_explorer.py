@@ -70,8 +70,7 @@ def write_explorer(
         The folder is not writable, or the disk is full.
     """
     return write_page(
-        explorer_html(result, title=title, levels=levels),
-        checked_place(path, "explorer.html"),
+        explorer_html(result, title=title, levels=levels), checked_place(path, "explorer.html")
     )
 
 

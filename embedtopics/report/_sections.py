@@ -12,14 +12,7 @@ import numpy as np
 
 from embedtopics.decisions import Decision
 from embedtopics.plots._colors import topic_colors
-from embedtopics.report._markup import (
-    bar,
-    dot,
-    flatten,
-    section,
-    table,
-    text,
-)
+from embedtopics.report._markup import bar, dot, flatten, section, table, text
 from embedtopics.topics.results import Topic, TopicResult
 
 _STAGES = {

@@ -13,12 +13,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import is_count
 from embedtopics.clustering._hierarchy import labels_at
-from embedtopics.clustering._partition import (
-    Partitioner,
-    PartitionTree,
-    cluster_means,
-    ward_merges,
-)
+from embedtopics.clustering._partition import Partitioner, PartitionTree, cluster_means, ward_merges
 from embedtopics.clustering._resolution import (
     FEWEST,
     default_min_cluster_size,

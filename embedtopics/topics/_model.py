@@ -40,11 +40,7 @@ from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.terms.results import WordRules
 from embedtopics.topics._assign import Assignment, assign, known_documents
 from embedtopics.topics._clusters import Resolution
-from embedtopics.topics._describe import (
-    TermSettings,
-    custom_weighting,
-    describe_weighting,
-)
+from embedtopics.topics._describe import TermSettings, custom_weighting, describe_weighting
 from embedtopics.topics._hub import from_pretrained, push_to_hub
 from embedtopics.topics._pipeline import Stages, fit_topics
 from embedtopics.topics._propagation import checked_coverage

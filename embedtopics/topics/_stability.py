@@ -121,10 +121,9 @@ def replicate_at(
     start = principal_start(embeddings, recipe.n_components)
     fuzzy = fuzzy_graph(graph)
     constraints = None if recipe.constraints is None else recipe.constraints.of(drawn)
-    if constraints is not None:
-        fuzzy = constrained_graph(fuzzy, embeddings, constraints, constraints.groups, graph.k)
     groups, pull = None, 0.0
     if constraints is not None:
+        fuzzy = constrained_graph(fuzzy, embeddings, constraints, constraints.groups, graph.k)
         groups, pull = constraints.groups, constraints.attraction
     coordinates = smooth(fuzzy, start, groups=groups, pull=pull)
     n_samples = DensityClusterer().min_samples
@@ -327,18 +326,25 @@ def best_matches(
 
 def adjusted_rand(one: Int32Array, other: Int32Array) -> float:
     """Return the adjusted Rand index where either has a topic, with noise as a class, or 0."""
-    from sklearn.metrics import adjusted_rand_score
-
     compared = (one != NOT_DRAWN) & (other != NOT_DRAWN) & ((one != NOISE) | (other != NOISE))
-    return float(adjusted_rand_score(one[compared], other[compared])) if compared.any() else 0.0
+    if not compared.any():
+        return 0.0
+    rows, columns = one[compared] + 1, other[compared] + 1
+    shape = int(rows.max()) + 1, int(columns.max()) + 1
+    table = np.bincount(rows * shape[1] + columns, minlength=math.prod(shape)).reshape(shape)
+    together, of_one, of_other, n_pairs = (
+        float((counts * (counts - 1.0)).sum())
+        for counts in (table, table.sum(axis=1), table.sum(axis=0), table.sum())
+    )
+    if together == of_one == of_other:
+        return 1.0
+    expected = of_one * of_other / n_pairs
+    return (together - expected) / ((of_one + of_other) / 2 - expected)
 
 
 def _mean(overlaps: Float64Array) -> Float64Array:
     """Return the mean of each column without NaN; NaN for a column of NaN."""
-    n_values = (~np.isnan(overlaps)).sum(axis=0)
-    mean = np.full(overlaps.shape[1], np.nan)
-    np.divide(np.nan_to_num(overlaps).sum(axis=0), n_values, out=mean, where=n_values > 0)
-    return mean
+    return np.ma.masked_invalid(overlaps).mean(axis=0).filled(np.nan)
 
 
 def _interval(overlaps: Float64Array) -> tuple[Float64Array, Float64Array]:

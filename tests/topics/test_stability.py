@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
+from sklearn.metrics import adjusted_rand_score
 
 import embedtopics as et
 from benchmarks.topic_stability import cold_refits, structureless
@@ -18,6 +19,7 @@ from embedtopics.topics._stability import (
     _induced,
     _interval,
     _widened,
+    adjusted_rand,
     compare,
     recipe_of,
     replicate,
@@ -78,6 +80,16 @@ def test_figures_by_hand():
     # Both hold documents 0, 1, 4, 5 and 7, of which the last is in no topic in either; the others
     # are divided alike.
     assert found.adjusted_rand.tolist() == [1.0]
+
+
+def test_adjusted_rand_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    for high, other_high in ((0, 0), (0, 3), (4, 1), (9, 9), (200, 200)):
+        one = rng.integers(0, high + 1, 150).astype(np.int32)
+        other = np.where(rng.random(150) < 0.5, np.minimum(one, other_high), other_high)
+        expected = adjusted_rand_score(one, other)
+        assert adjusted_rand(one, other.astype(np.int32)) == pytest.approx(expected)
+    assert adjusted_rand(labels_of(0), labels_of(5)) == 1.0
 
 
 def test_rows_that_share_a_text_count():

@@ -66,11 +66,7 @@ def _with_others(
 
 
 def _regroup(
-    result: TopicResult,
-    parts: Groups,
-    name: str,
-    parameters: dict[str, Any],
-    message: str,
+    result: TopicResult, parts: Groups, name: str, parameters: dict[str, Any], message: str
 ) -> TopicResult:
     """Merge the topics of each part; documents of topics in no part become outliers."""
     group = np.full(result.n_topics + 1, NOISE, dtype=np.int32)  # the last for outliers

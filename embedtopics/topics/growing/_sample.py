@@ -294,10 +294,7 @@ def _agreement(
 
 
 def _with_novel(
-    result: TopicResult,
-    corpus: Corpus,
-    topics: _DocumentTopics,
-    vectors: Mapping[int, FloatArray],
+    result: TopicResult, corpus: Corpus, topics: _DocumentTopics, vectors: Mapping[int, FloatArray]
 ) -> TopicResult:
     """Return the result with topics of novel documents, and assign documents to them."""
     documents = corpus.distinct()

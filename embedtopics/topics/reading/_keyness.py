@@ -32,11 +32,7 @@ def false_discovery_rates(p: npt.ArrayLike) -> Float64Array:
 
 
 def keyness(
-    result: TopicResult,
-    target: Any,
-    reference: Any = None,
-    *,
-    n_terms: int = 50,
+    result: TopicResult, target: Any, reference: Any = None, *, n_terms: int = 50
 ) -> pd.DataFrame:
     """Find the terms that distinguish one set of rows from another.
 

@@ -31,11 +31,7 @@ MIN_SIMILARITY = 0.1
 """Cosine below which a window counts as 0."""
 
 
-def mixtures(
-    result: TopicResult,
-    *,
-    rows: Iterable[int] | None = None,
-) -> csr_matrix:
+def mixtures(result: TopicResult, *, rows: Iterable[int] | None = None) -> csr_matrix:
     """Estimate the share of each topic in each text.
 
     A window of four words that begin or end a term slides over a text. The class-TF-IDF weights of

@@ -31,11 +31,7 @@ MAX_GROUPS = 30
 
 
 def by_group(
-    result: TopicResult,
-    group: Any = None,
-    *,
-    n_terms: int = 10,
-    units: Any = None,
+    result: TopicResult, group: Any = None, *, n_terms: int = 10, units: Any = None
 ) -> TopicGroups:
     """Compare the topics of groups, such as sources: their shares and their terms.
 

@@ -344,7 +344,8 @@ def adjusted_rand(one: Int32Array, other: Int32Array) -> float:
 
 def _mean(overlaps: Float64Array) -> Float64Array:
     """Return the mean of each column without NaN; NaN for a column of NaN."""
-    return np.ma.masked_invalid(overlaps).mean(axis=0).filled(np.nan)
+    mean: Float64Array = np.ma.masked_invalid(overlaps).mean(axis=0).filled(np.nan)
+    return mean
 
 
 def _interval(overlaps: Float64Array) -> tuple[Float64Array, Float64Array]:

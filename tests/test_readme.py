@@ -18,6 +18,7 @@ from embedtopics._utils.folders import demo_path
 from embedtopics.encoders.static import _student, _student_table
 from embedtopics.retrieval._filters import parse_filter
 from embedtopics.training import TrainingSettings, _distill
+from tests.chat_server import said, serving
 from tests.cli import running
 
 REPOSITORY = Path(__file__).parents[1]
@@ -121,18 +122,28 @@ def few_tokens(tokenizer, make=_distill.plain_vocabulary):
     return replace(whole, surfaces=tuple(kept))
 
 
+ENDPOINT = "http://localhost:8080/v1"
+
+
+def answer(body, number):
+    """Code an article by a word."""
+    is_heat = "heat" in body["messages"][1]["content"]
+    return said('{"label": "heat pumps"}' if is_heat else '{"label": "other"}')
+
+
 class Run(NamedTuple):
     """What the blocks of a page left: names, and the statements that made them."""
 
     names: dict
     statements: set
     folder: Path
+    endpoint: str
 
     def go_on(self, page):
         """Run the blocks of a page; what was said word by word before is not computed again."""
-        run = Run(dict(self.names), set(self.statements), self.folder)
+        run = self._replace(names=dict(self.names), statements=set(self.statements))
         for block in python_blocks(page):
-            for statement in ast.parse(block).body:
+            for statement in ast.parse(block.replace(ENDPOINT, self.endpoint)).body:
                 source = ast.unparse(statement)
                 if source not in run.statements:
                     exec(compile(source, f"{page}: {source[:60]}", "exec"), run.names)
@@ -145,16 +156,16 @@ def readme(tmp_path_factory):
     """The README's blocks, run one after the other, in a folder that the other pages share."""
     folder = tmp_path_factory.mktemp("desk")
     fill(folder)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, serving(answer) as server:
         patch.chdir(folder)
         few_steps(patch)
-        yield Run({}, set(), folder).go_on("README")
+        yield Run({}, set(), folder, server.url).go_on("README")
 
 
 @pytest.mark.slow
 @pytest.mark.smoke
 def test_python_blocks_of_the_readme_run(readme):
-    assert len(python_blocks("README")) == 11
+    assert len(python_blocks("README")) == 12
     for name in ("comparison.html", "study.html"):
         assert Path(name).stat().st_size > 50_000
     assert Path("my-model", "manifest.json").is_file()

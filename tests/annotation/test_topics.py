@@ -1,11 +1,14 @@
-"""Concepts coded in and around topics, and the three ways to the same estimate."""
+"""Concepts coded in and around topics, and the four ways to the same estimate."""
+
+import json
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics.annotation import code_topic
+from embedtopics.annotation import LanguageModelCoder, code_topic
 from embedtopics.inference import Measurement, shares
+from tests.chat_server import said, serving
 from tests.factories import each, make_result, refuses
 
 result = make_result(n_documents=400)
@@ -25,7 +28,7 @@ def study(tmp_path):
         yield study
 
 
-def test_a_study_a_frame_and_a_topic_give_the_same_estimate(study):
+def test_a_study_a_frame_a_language_model_and_a_topic_give_the_same_estimate(study):
     measured = study.measurement()
     (share,) = shares(measured).of(name="yes")
     assert share.low < concept.mean() < share.high
@@ -46,6 +49,18 @@ def test_a_study_a_frame_and_a_topic_give_the_same_estimate(study):
     for other in (of_frame, of_topic):
         assert shares(other).of(name="yes")[0] == share
     assert study.prevalence().of(name="yes")[0] == share
+    member = dict(zip(map(json.dumps, result.corpus.texts), result.labels == 1, strict=True))
+
+    def answer(body, number):
+        quoted = body["messages"][1]["content"].split("\n")[1]
+        return said("yes" if member[quoted] else "no")
+
+    with serving(answer) as server:
+        coder = LanguageModelCoder(["yes", "no"], endpoint=server.url, model="m", journal=None)
+        frame["coder"] = coder.code(result.corpus).labels[rows].tolist()
+    of_model = Measurement.from_frame(frame, "gold", ["coder", "part"], **columns)
+    assert shares(of_model).of(name="yes")[0].estimate == pytest.approx(share.estimate)
+    assert shares(of_model).of(name="yes")[0].naive == share.naive
     assert "date" in measured.data  # for trends and regressions
 
 

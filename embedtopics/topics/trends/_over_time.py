@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_choice
-from embedtopics.corpus._dates import read_dates
+from embedtopics.corpus._columns import read_dates
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson

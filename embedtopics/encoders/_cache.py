@@ -7,7 +7,7 @@ import logging
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.progress import progress_bar
-from embedtopics.corpus._windows import Span
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import MODELS, check_texts, default_folder
 from embedtopics.encoders._contract import (
@@ -160,6 +159,19 @@ def _trim(root: Path, most_bytes: float) -> None:
         excess -= size
 
 
+def _cached_too(name: str) -> Any:
+    """Return a method that caches the encoder which the wrapped encoder's method returns."""
+
+    def method(self: CachedEncoder, *arguments: Any) -> CachedEncoder:
+        encoder = getattr(self._encoder, name)(*arguments)
+        if encoder is self._encoder:
+            return self
+        return CachedEncoder(encoder, folder=self._arguments["folder"])
+
+    method.__doc__ = getattr(BaseEncoder, name).__doc__
+    return method
+
+
 class CachedEncoder(WrappedEncoder):
     """Cache the vectors of an encoder on disk, so that no text is encoded twice.
 
@@ -184,6 +196,12 @@ class CachedEncoder(WrappedEncoder):
     static = forwarded("static")
     learns = forwarded("learns")
     uncached = forwarded("uncached")
+    count_tokens = forwarded("count_tokens")
+    windows = forwarded("windows")
+    reading = _cached_too("reading")
+    reading_to_ends = _cached_too("reading_to_ends")
+    reading_as = _cached_too("reading_as")
+    exact = _cached_too("exact")
 
     def __init__(self, encoder: Any, *, folder: str | os.PathLike[str] | None = None) -> None:
         self._arguments = arguments_of(locals())
@@ -194,38 +212,6 @@ class CachedEncoder(WrappedEncoder):
         self.folder = default_folder() if folder is None else Path(folder)
         self._store = VectorStore(self.folder / FORMAT / f"{fingerprint[:32]}-float32.sqlite")
         self._writes = True
-
-    def __repr__(self) -> str:
-        return f"CachedEncoder({self._encoder!r})"
-
-    def count_tokens(self, texts: Sequence[str]) -> Encoding | None:
-        """Return how much of each text the wrapped encoder would read."""
-        return self._encoder.count_tokens(texts)
-
-    def windows(self, texts: Sequence[str]) -> list[list[Span]] | None:
-        """Return the spans that the wrapped encoder can read at once."""
-        return self._encoder.windows(texts)
-
-    def reading(self, kind: str) -> CachedEncoder:
-        """Return the encoder with the prompt for a "query" or a "document", cached as well."""
-        return self._caching(self._encoder.reading(kind))
-
-    def reading_to_ends(self, texts: Sequence[str]) -> CachedEncoder:
-        """Return an encoder that reads whole texts if truncation would lose too many tokens."""
-        return self._caching(self._encoder.reading_to_ends(texts))
-
-    def reading_as(self, settings: Mapping[str, Any]) -> CachedEncoder:
-        """Return an encoder with the recorded `long_texts`, unless its own was set explicitly."""
-        return self._caching(self._encoder.reading_as(settings))
-
-    def exact(self) -> CachedEncoder:
-        """Return an encoder that computes in float32, unless its precision was set explicitly."""
-        return self._caching(self._encoder.exact())
-
-    def _caching(self, encoder: BaseEncoder) -> CachedEncoder:
-        if encoder is self._encoder:
-            return self
-        return CachedEncoder(encoder, folder=self._arguments["folder"])
 
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None

@@ -61,9 +61,18 @@ class EncoderInfo:
     settings: Mapping[str, Any] | None = None
 
 
+class _Default:
+    """An attribute that has a value until a subclass or an encoder sets another one."""
+
+    def __init__(self, value: Any, document: str) -> None:
+        self.value, self.__doc__ = value, document
+
+    def __get__(self, encoder: Any, owner: type) -> Any:
+        return self if encoder is None else self.value
+
+
 def _default(value: Any, document: str) -> Any:
-    """Return a property that has a value until a subclass defines another one."""
-    return property(lambda self: value, doc=document)
+    return _Default(value, document)
 
 
 @dataclass(frozen=True)
@@ -77,9 +86,6 @@ class EncodeOptions:
     convert_to_numpy: bool = True
     output_value: str = "sentence_embedding"
     show_progress_bar: bool | None = None
-    device: None = None
-    pool: None = None
-    chunk_size: None = None
 
     def __post_init__(self) -> None:
         outputs = ("sentence_embedding", "token_embeddings")
@@ -87,10 +93,6 @@ class EncodeOptions:
         precisions = (None, "float32", "int8", "uint8", "binary", "ubinary")
         checked_choice(self.precision, "precision", precisions)
         optional_count(self.truncate_dim, "truncate_dim")
-        for name in ("device", "pool", "chunk_size"):
-            if getattr(self, name) is not None:
-                remedy = "give the device to the encoder; a batch uses all cores"
-                raise InputError(name, "left out", getattr(self, name), remedy)
 
     def vectors(self, vectors: Any) -> Any:
         """Cut, scale and round vectors (n_texts, n_dimensions)."""
@@ -119,6 +121,7 @@ class BaseEncoder(PushToHub):
 
     _arguments: dict[str, Any]
 
+    name = _default("", "Name of the model.")
     dimensions = _default(None, "Length of a vector.")
     fingerprint = _default(None, "SHA-256 of everything that a vector depends on, if known.")
     space = _default(
@@ -132,11 +135,6 @@ class BaseEncoder(PushToHub):
     tokenizer_json = _default(None, "Tokenizer as JSON of the tokenizers library, if it has one.")
     transformer = _default(None, "The encoder without its cache if it runs a transformer.")
     static = _default(None, "The encoder without its cache if it looks up a table of tokens.")
-
-    @property
-    def name(self) -> str:
-        """Name of the model."""
-        return type(self).__name__
 
     @property
     def is_fitted(self) -> bool:
@@ -164,6 +162,9 @@ class BaseEncoder(PushToHub):
         names = ["languages", "prompts", "max_length", "settings"]
         names += ["dimensions", "fingerprint", "space"] if self.is_fitted else []
         return EncoderInfo(self.name, **{name: getattr(self, name) for name in names})
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
 
     def encode(
         self,
@@ -309,7 +310,10 @@ class BaseEncoder(PushToHub):
 
     def _hub_folder(self, fresh: Path) -> Path:
         """Return a folder that makes this encoder again; one may be written at `fresh`."""
-        raise InputError("encoder", "a SentenceEncoder of a folder, or a StaticEncoder", self)
+        if not hasattr(self, "save"):
+            raise InputError("encoder", "a SentenceEncoder of a folder, or a StaticEncoder", self)
+        self.save(fresh)
+        return fresh
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_fitted
@@ -351,7 +355,7 @@ def _adopted(*names: str, convert: Callable[[Any], Any] = lambda value: value) -
 
     def adopt(self: Any) -> Any:
         value = self._first(*names)
-        return getattr(BaseEncoder, names[0]).fget(self) if value is None else convert(value)
+        return getattr(BaseEncoder, names[0]).value if value is None else convert(value)
 
     return property(adopt, doc=document)
 
@@ -369,9 +373,7 @@ class ForeignEncoder(BaseEncoder):
     languages = _adopted("languages", convert=tuple)
     prompts = _adopted("prompts", convert=dict)
     max_length = _adopted("max_length", "max_seq_length")
-    decisions = _adopted("decisions", convert=list)
     tokenizer_json = _adopted("tokenizer_json")
-    uncached = _adopted("uncached", convert=lambda plain: as_encoder(plain))
     dimensions = _adopted(
         "dimensions", "get_embedding_dimension", "get_sentence_embedding_dimension",
         convert=lambda width: width() if callable(width) else width,
@@ -429,9 +431,6 @@ class ForeignEncoder(BaseEncoder):
 
     def reading(self, kind: str) -> BaseEncoder:
         """Return the encoder of queries or documents, if the object distinguishes them."""
-        reading = self._first("reading")
-        if callable(reading):
-            return as_encoder(reading(kind))
         method = f"encode_{kind}"
         return ForeignEncoder(self._encoder, method) if self._first(method) else self
 

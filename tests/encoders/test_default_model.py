@@ -36,7 +36,7 @@ def test_vectors_equal_those_of_sentence_transformers(encoder, name):
     generator = np.random.default_rng(11)
     texts = [" ".join(generator.choice(words, size=size)) for size in (0, 1, 2, 5, 40, 90, 90, 300)]
     texts += ["", "   ", "nul\0byte", "[SEP] in the text", "x" * 3000, "a\n\tb"]
-    oracle = SentenceTransformer(str(encoder._recipe.checkpoint.folder), device="cpu")
+    oracle = SentenceTransformer(str(encoder.recipe.checkpoint.folder), device="cpu")
     # NUL, at which some tokenizers stop, is read as an unreadable character.
     readable = [text.replace("\0", "\ufffd") for text in texts]
     expected = oracle.encode(readable, show_progress_bar=False)

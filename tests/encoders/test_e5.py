@@ -109,7 +109,7 @@ def test_a_wrong_file_and_no_package(package, monkeypatch):
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(ModelLoadError, match=r"SHA-256 .*e5-small-q4\.bin.*--force-reinstall"):
         opened()
-    monkeypatch.setattr("embedtopics.encoders.sentence._loading.package_folder", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ModelLoadError, match=r"pip install \"embedtopics\[multilingual\]\""):
         opened()
 

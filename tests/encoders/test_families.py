@@ -30,7 +30,7 @@ FAMILIES = {
     "modernbert": {"local_attention": 8, "global_attn_every_n_layers": 2,
                    "reference_compile": False},
 }  # fmt: skip
-WITHOUT_GRAPH = {"deberta-v2"}
+WITHOUT_GRAPH = {"albert", "deberta-v2", "electra"}
 TEXTS = ["the cat sat on the mat", "", "a", "red river " * 12, "dog and unknowable 東京 light",
          "the cat sat on the mat and the dog ran in the park"]  # fmt: skip
 
@@ -69,7 +69,7 @@ def checkpoint(request, tmp_path_factory):
 
 
 def states_of(folder, texts, max_length):
-    """Yield the last and all hidden states of each text, from plain calls of transformers."""
+    """Yield the last hidden states of each text, from plain calls of transformers."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -78,11 +78,8 @@ def states_of(folder, texts, max_length):
     for text in texts:
         tokens = tokenizer(text, truncation=True, max_length=max_length, return_tensors="pt")
         with torch.no_grad():
-            output = model(
-                input_ids=tokens["input_ids"], attention_mask=tokens["attention_mask"],
-                output_hidden_states=True,
-            )  # fmt: skip
-        yield output.last_hidden_state[0].numpy(), [x[0].numpy() for x in output.hidden_states]
+            output = model(input_ids=tokens["input_ids"], attention_mask=tokens["attention_mask"])
+        yield output.last_hidden_state[0].numpy()
 
 
 def test_vectors_are_those_of_transformers(checkpoint):
@@ -90,7 +87,7 @@ def test_vectors_are_those_of_transformers(checkpoint):
     runtime = "torch" if checkpoint.name in WITHOUT_GRAPH else "onnx"
     assert (encoder.runtime, encoder.max_length) == (runtime, 32)
     found = encoder.encode(TEXTS)
-    for (last, _), vector in zip(states_of(checkpoint, TEXTS, 32), found, strict=True):
+    for last, vector in zip(states_of(checkpoint, TEXTS, 32), found, strict=True):
         expected = last.mean(axis=0)
         np.testing.assert_allclose(vector, expected / np.linalg.norm(expected), atol=1e-5)
     np.testing.assert_allclose(
@@ -100,23 +97,11 @@ def test_vectors_are_those_of_transformers(checkpoint):
     np.testing.assert_allclose(found, alone, atol=1e-6)
 
 
-def test_layers_and_joined_poolings_are_those_of_transformers(checkpoint):
-    last_two = exact_encoder(checkpoint, layers=2, pooling=("cls", "max"), normalize=False)
-    weighted = exact_encoder(checkpoint, layers=[1, 0, 2, 1], normalize=False)
-    found = zip(last_two.encode(TEXTS), weighted.encode(TEXTS), strict=True)
-    for (_, states), (joined, mixed) in zip(states_of(checkpoint, TEXTS, 32), found, strict=True):
-        states = np.array(states)
-        mean = states[-2:].mean(axis=0)
-        np.testing.assert_allclose(joined, np.r_[mean[0], mean.max(axis=0)], atol=1e-4, rtol=1e-5)
-        expected = np.einsum("l,ltd->td", [0.25, 0, 0.5, 0.25], states).mean(axis=0)
-        np.testing.assert_allclose(mixed, expected, atol=1e-4, rtol=1e-5)
-
-
 def test_an_unknown_family_says_what_is_known(tiny_bert, tmp_path):
     folder = shutil.copytree(tiny_bert, tmp_path / "odd")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "model_type": "abacus"}))
-    with pytest.raises(ModelLoadError, match=r"family .abacus.*such as albert, bert.*trust_remote"):
+    with pytest.raises(ModelLoadError, match=r"family .abacus.*trust_remote"):
         exact_encoder(folder).encode(["the cat"])
 
 

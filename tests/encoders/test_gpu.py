@@ -59,7 +59,7 @@ def test_a_gpu_computes_in_half_precision(tiny_bert, texts, cuda, device):
     assert found.dtype == np.float32
     assert (cosines(found, expected) > 0.999).all()
     assert np.abs(found - expected).max() > 1e-6  # it was not the same that computed
-    assert (encoder.precision, encoder.runtime, encoder.runtime_note) == ("float16", "torch", "")
+    assert (encoder.precision, encoder.runtime) == ("float16", "torch")
     assert encoder.settings["precision"] == "float16"
     assert encoder.get_params()["device"] == device
     [decision] = encoder.decisions
@@ -88,7 +88,7 @@ def test_numbers_too_large_for_half_precision(tiny_bert, tmp_path, texts, cuda, 
     model.save_pretrained(folder)
     encoder = SentenceEncoder(folder)
     np.testing.assert_array_equal(encoder.encode(texts), exact(folder).encode(texts))
-    assert encoder.precision == "float32" and "16 bits" in encoder.precision_note
+    assert encoder.precision == "float32" and "16 bits" in encoder.decisions[0].message
     assert encoder.fingerprint == exact(folder).fingerprint
     monkeypatch.setattr(opening, "_open_half", raising(AssertionError("tried twice")))
     assert SentenceEncoder(folder).precision == "float32"
@@ -131,9 +131,9 @@ class Limited(torch.nn.Module):
     ("most", "sizes"),
     [
         (100, [("cuda", 7)]),
-        (12, [("cuda", 3), ("cuda", 3), ("cuda", 1)]),  # 28 tokens, then 14, and 3 texts of 12
+        (12, [("cuda", 3), ("cuda", 2), ("cuda", 2)]),  # 28 tokens are too many, and 16
         (4, [("cuda", 1)] * 7),
-        (3, [("cpu", 7)]),  # all, from the first text that did not fit alone
+        (3, [("cpu", 1), ("cpu", 2), ("cpu", 4)]),  # from the first text that did not fit alone
     ],
 )
 def test_too_little_memory_halves_the_batches_and_then_leaves_the_gpu(cuda, caplog, most, sizes):

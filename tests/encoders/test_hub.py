@@ -67,8 +67,8 @@ def test_an_index_and_the_next_version_of_it(hub, tiny_encoder, texts, tmp_path)
 
 
 def test_what_is_not_sent(hub, tiny_bert, table, tokenizer, monkeypatch):
-    with refuses("layers"):  # a folder does not hold them
-        exact_encoder(tiny_bert, layers=2).push_to_hub("someone/encoder")
+    with refuses("dimensions"):  # a folder does not hold them
+        exact_encoder(tiny_bert, dimensions=2).push_to_hub("someone/encoder")
     with refuses("encoder"):
         et.encoders.TfidfEncoder().push_to_hub("someone/encoder")
     static = StaticEncoder.from_arrays(table, tokenizer)

@@ -182,17 +182,6 @@ def test_the_downloaded_default_is_verified(hub_with, make_sentence_folder, monk
         resolve_model("all-MiniLM-L6-v2")
 
 
-def test_pickled_weights_are_downloaded_where_there_are_no_others(hub_with, make_sentence_folder):
-    sizes = dict.fromkeys(["config.json", "model.safetensors", "2_Dense/pytorch_model.bin"], 1)
-    calls = hub_with(make_sentence_folder(), sizes | {"pytorch_model.bin": 1})
-    resolve_model("owner/name")
-    assert calls[0][1]["allow_patterns"] == list(sizes)
-    calls = hub_with(make_sentence_folder(), {"config.json": 1, "tf_model.h5": 1})
-    with pytest.raises(ModelLoadError, match="neither safetensors weights nor"):
-        resolve_model("owner/name")
-    assert not calls
-
-
 @pytest.mark.parametrize("known_to_be_plain", [True, False])
 def test_a_cache_without_modules_counts_only_if_that_is_all_there_is(
     known_to_be_plain, empty_hub, tiny_bert

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from embedtopics.errors import InputError, ModelLoadError
+from embedtopics.errors import ModelLoadError
 from tests.factories import exact_encoder
 
 TEXTS = ["", "the cat", "dog " * 30, "red and blue", "light or sound and the river"]
@@ -20,9 +20,8 @@ def save(tiny_bert, tmp_path):
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.models import Transformer
 
-    def make(*after, all_layers=False, **settings):
-        arguments = {"config_kwargs": {"output_hidden_states": True}} if all_layers else {}
-        body = Transformer(str(tiny_bert), max_seq_length=12, **arguments)
+    def make(*after, **settings):
+        body = Transformer(str(tiny_bert), max_seq_length=12)
         oracle = SentenceTransformer(modules=[body, *after], device="cpu", **settings)
         with torch.no_grad():
             oracle.save(str(tmp_path / "saved"))
@@ -54,7 +53,7 @@ def test_every_pooling_and_several_joined(save, modes):
     assert_same(encoder, oracle)
 
 
-@pytest.mark.parametrize("activation", ["Tanh", "Identity", "GELU", "ReLU", "Sigmoid"])
+@pytest.mark.parametrize("activation", ["Tanh", "Identity", "ReLU"])
 def test_a_dense_layer_like_that_of_labse(save, activation):
     import torch
     from sentence_transformers.models import Dense, Normalize
@@ -64,8 +63,6 @@ def test_a_dense_layer_like_that_of_labse(save, activation):
     encoder = exact_encoder(folder)
     assert encoder.dimensions == 6
     assert_same(encoder, oracle)
-    with pytest.raises(InputError, match="16 numbers which the dense layer takes"):
-        exact_encoder(folder, pooling=("cls", "max"))
 
 
 def test_a_dense_layer_with_code_of_its_own_or_damage_is_refused(save):
@@ -82,18 +79,6 @@ def test_a_dense_layer_with_code_of_its_own_or_damage_is_refused(save):
     weights.write_bytes(weights.read_bytes()[:60])
     with pytest.raises(ModelLoadError, match="2_Dense"):
         exact_encoder(folder)
-
-
-def test_weighted_layers(save):
-    import torch
-    from sentence_transformers.models import WeightedLayerPooling
-
-    weights = torch.nn.Parameter(torch.tensor([0.5, 2.0]))
-    layers = WeightedLayerPooling(16, num_hidden_layers=2, layer_start=1, layer_weights=weights)
-    folder, oracle = save(layers, pooling("mean"), all_layers=True)
-    encoder = exact_encoder(folder)
-    assert encoder.settings["layers"] == pytest.approx([0.0, 0.2, 0.8])
-    assert_same(encoder, oracle)
 
 
 @pytest.mark.parametrize("mode", ["mean", "max", "weightedmean", "lasttoken", "cls"])
@@ -137,11 +122,6 @@ def test_the_encoder_of_an_encoder_decoder_like_sentence_t5(tiny_bert, tmp_path,
     body = Transformer(str(tmp_path / "body"), max_seq_length=12)
     oracle = SentenceTransformer(modules=[body, pooling("mean"), dense, Normalize()], device="cpu")
     oracle.save(str(tmp_path / "saved"))
-    for file in [*(tmp_path / "saved").rglob("model.safetensors")][family == "t5" :]:
-        from safetensors.torch import load_file
-
-        torch.save(load_file(file), file.with_name("pytorch_model.bin"))
-        file.unlink()
     encoder = exact_encoder(tmp_path / "saved")
     assert encoder.runtime == "torch"
     assert_same(encoder, oracle)

@@ -18,10 +18,8 @@ def oracle(table, tokenizer, texts, **options):
 
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("max_length", [None, 1, 3, 512])
-@pytest.mark.parametrize("weighted", [True, False])
-def test_vectors_equal_model2vec(tokenizer, table, texts, normalize, max_length, weighted):
-    weights = np.linspace(0.1, 2, len(table)).astype(np.float32) if weighted else None
-    options = {"weights": weights, "normalize": normalize, "max_length": max_length}
+def test_vectors_equal_model2vec(tokenizer, table, texts, normalize, max_length):
+    options = {"normalize": normalize, "max_length": max_length}
     ours = StaticEncoder.from_arrays(table, tokenizer, **options).encode(texts)
     assert ours.dtype == np.float32
     np.testing.assert_allclose(ours, oracle(table, tokenizer, texts, **options), atol=1e-6)
@@ -43,11 +41,10 @@ def test_any_text_equals_model2vec(tokenizer, table, texts, max_length):
 
 def test_a_vector_and_its_report_by_hand(tokenizer, table):
     ids = tokenizer.get_vocab()
-    weights = np.linspace(1, 2, len(table))
-    encoder = StaticEncoder.from_arrays(table, tokenizer, weights=weights, normalize=False)
+    encoder = StaticEncoder.from_arrays(table, tokenizer, normalize=False)
     found = encoder.encode_with_report(["The cat zzz sat", "cats"])
     chosen = [ids["the"], ids["cat"], ids["sat"]]
-    expected = (table[chosen] * weights[chosen, None]).sum(axis=0) / 3
+    expected = table[chosen].sum(axis=0) / 3
     np.testing.assert_allclose(found.embeddings[0], expected, rtol=1e-6)
     np.testing.assert_array_equal(found.n_tokens, [4, 2])
     np.testing.assert_array_equal(found.n_seen, [4, 2])
@@ -100,25 +97,22 @@ def test_odd_texts(tokenizer, table):
 
 def test_tables_are_read_only_copies(tokenizer, table):
     mine = table.copy()
-    encoder = StaticEncoder.from_arrays(mine, tokenizer, weights=np.ones(len(mine)))
+    encoder = StaticEncoder.from_arrays(mine, tokenizer)
     before = encoder.encode(["cat"])
     mine[:] = 0
     np.testing.assert_array_equal(encoder.encode(["cat"]), before)
-    for array in (encoder.table, encoder.weights):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        encoder.table[0] = 1
     assert encoder.vocabulary[encoder._tokenizer.token_to_id("cat")] == "cat"
 
 
 def test_another_table_makes_another_encoder(tokenizer, table):
-    encoder = StaticEncoder.from_arrays(
-        table, tokenizer, weights=np.full(len(table), 2), normalize=False, max_length=9
-    )
+    encoder = StaticEncoder.from_arrays(table, tokenizer, normalize=False, max_length=9)
     other = encoder.with_table(table[:, :2] + 1)
     np.testing.assert_allclose(
-        other.encode(["cat the"]), (encoder.encode(["cat the"]) / 2 + 1)[:, :2], rtol=1e-5
+        other.encode(["cat the"]), (encoder.encode(["cat the"]) + 1)[:, :2], rtol=1e-5
     )
-    assert (other.dimensions, other.max_length, other.weights) == (2, 9, None)
+    assert (other.dimensions, other.max_length) == (2, 9)
     assert encoder.dimensions == 8
 
 
@@ -131,9 +125,8 @@ def test_the_fingerprint_tells_all_that_matters(tokenizer, table):
     more.normalizer = None
     bent = table.copy()
     bent[3, 3] += 1e-3
-    ones = np.ones(len(table))
     variants = [
-        fingerprint(), fingerprint(table=bent), fingerprint(weights=ones),
+        fingerprint(), fingerprint(table=bent),
         fingerprint(tokenizer=more), fingerprint(normalize=False), fingerprint(max_length=7),
     ]  # fmt: skip
     assert len(set(variants)) == len(variants)
@@ -143,7 +136,6 @@ def test_the_fingerprint_tells_all_that_matters(tokenizer, table):
 def test_bad_arguments(tokenizer, table):
     for change, message in (
         ({"table": np.ones((3, 4))}, "embeddings must be .* of the tokenizer"),
-        ({"weights": np.ones(3)}, "weights must be .* of the tokenizer"),
         ({"max_length": 0}, "max_length must be an integer from 1 up or None"),
     ):
         with pytest.raises(InputError, match=message):

@@ -23,13 +23,9 @@ def folder(tokenizer, table, tmp_path):
 
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("max_length", [None, 4])
-@pytest.mark.parametrize("weighted", [True, False])
-def test_model2vec_reads_what_is_written(
-    tokenizer, table, texts, tmp_path, normalize, max_length, weighted
-):
-    weights = np.linspace(0.5, 2, len(table)) if weighted else None
+def test_model2vec_reads_what_is_written(tokenizer, table, texts, tmp_path, normalize, max_length):
     encoder = StaticEncoder.from_arrays(
-        table, tokenizer, weights=weights, normalize=normalize, max_length=max_length,
+        table, tokenizer, normalize=normalize, max_length=max_length,
         languages=["en"], made_from={"method": "test"},
     )  # fmt: skip
     encoder.save(tmp_path / "mine")
@@ -48,7 +44,8 @@ def test_model2vec_reads_what_is_written(
 def test_what_model2vec_writes_is_read(
     tokenizer, table, texts, tmp_path, dtype, clusters, normalize
 ):
-    theirs = StaticModel(table, tokenizer, normalize=normalize, language=["en"])
+    weights = np.linspace(0.5, 2, len(table)).astype(np.float32)
+    theirs = StaticModel(table, tokenizer, weights=weights, normalize=normalize, language=["en"])
     theirs = quantize_model(theirs, vocabulary_quantization=clusters, quantize_to=dtype)
     theirs.save_pretrained(tmp_path)
     ours = StaticEncoder(tmp_path)
@@ -86,8 +83,6 @@ def test_encoders_are_told_apart_by_their_folders(folder, tiny_bert):
     assert isinstance(resolve_encoder(str(folder)), StaticEncoder)
     assert isinstance(resolve_encoder(tiny_bert), SentenceEncoder)
     (folder / "config.json").write_text("{}")
-    assert holds_static_encoder(folder)
-    (folder / "model.safetensors").write_bytes(b"\xff" * 40)
     assert not holds_static_encoder(folder)
     assert not holds_static_encoder(folder / "nowhere")
 
@@ -162,8 +157,6 @@ def _char_map(content):
 
 
 NO_TOKENIZERS = {
-    "declares 4,294,967,295": _char_map("/////w=="),  # as many places, 8 GB, would be taken
-    "has 1 bytes": _char_map("AA=="),
     "out of bounds": _char_map("BAAAAP////8A"),
     "no entry found": {"post_processor": {
         "type": "TemplateProcessing", "pair": [], "special_tokens": {},

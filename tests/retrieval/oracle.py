@@ -27,14 +27,14 @@ class Tiny(RandomProjectionEncoder):
     """Encodes in 24 dimensions, and reads three words; it cannot be loaded by name."""
 
     name = "tiny"
-    fingerprint = "tiny"
 
     def __init__(self):
         super().__init__(24)
+        self.fingerprint = "tiny"
 
     @property
     def settings(self):
-        return None if self._fingerprint else super().settings  # None once it is made
+        return None if self.fingerprint else super().settings  # None once it is made
 
     def windows(self, texts):
         return [cut(text) for text in texts]

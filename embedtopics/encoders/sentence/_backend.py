@@ -71,14 +71,12 @@ Prepared: TypeAlias = tuple[Graph, PlainVocabulary]
 def check_machine(device: str | None, runtime: str | None, precision: str) -> None:
     """Make sure that device, runtime and precision are compatible."""
     checked_choice(runtime, "runtime", (None, "onnx", "torch"))
+    is_cpu = device in (None, "cpu")
     if device == "cpu" and precision in ("float16", "bfloat16"):
         raise InputError(f'precision="{precision}" is for a GPU; use "float32" or "int8" on a CPU')
-    if device not in (None, "cpu") and (runtime == "onnx" or precision == "int8"):
-        expected = 'left out or "cpu" with runtime="onnx" or precision="int8"'
-        raise InputError("device", expected, device)
-    if runtime == "torch" and precision == "int8":
-        raise InputError('precision="int8" needs ONNX Runtime; leave runtime="torch" out')
-    if device not in (None, "cpu"):
+    if (precision == "int8" or runtime == "onnx") and not (is_cpu and runtime != "torch"):
+        raise InputError('precision="int8" and runtime="onnx" need ONNX Runtime, on a CPU')
+    if not is_cpu:
         from embedtopics.encoders.sentence._torch import require_device
 
         require_device(str(device))
@@ -151,7 +149,7 @@ def _open_torch(recipe: Recipe, device: str, precision: Precision, note: str = "
     checkpoint, trusted = recipe.checkpoint, recipe.trusts_code
     model = load_model(checkpoint, dtype=precision.name, trust_remote_code=trusted)
     vocabulary = load_vocabulary(checkpoint, trusted)
-    module = pooled_model(model, recipe.pooling, recipe.layers)
+    module = pooled_model(model, recipe.pooling)
     return LoadedModel(TorchRuntime(module, device, note), vocabulary, precision)
 
 
@@ -173,15 +171,15 @@ def _prepare(recipe: Recipe, cache: Path) -> Prepared:
 
 def _build(recipe: Recipe) -> Prepared:
     """Build a model from its weights, and round it to 8 bits if the recipe says so."""
-    checkpoint, how = recipe.checkpoint, (recipe.pooling, recipe.layers)
-    exact, vocabulary = build_graph(checkpoint, *how), load_vocabulary(checkpoint)
+    checkpoint, pooling = recipe.checkpoint, recipe.pooling
+    exact, vocabulary = build_graph(checkpoint, pooling), load_vocabulary(checkpoint)
     try:
         run_exact = OnnxRuntime(exact)
         if recipe.precision == "float32":
             return exact, vocabulary
         texts = _sample_texts(vocabulary, checkpoint)
         extremes = measure_extremes(exact, [t for n, t in enumerate(texts) if n % HELD_OUT])
-        rounded = build_graph(checkpoint, *how, layer_rounder(extremes, weight_bits()))
+        rounded = build_graph(checkpoint, pooling, layer_rounder(extremes, weight_bits()))
         run_rounded = OnnxRuntime(rounded)
         cosine = least_cosine(run_rounded, run_exact, texts[::HELD_OUT])
     except Exception as error:  # ONNX Runtime may raise anything
@@ -240,7 +238,7 @@ _GRAPHS = 1
 def _prepared_folder(recipe: Recipe, cache: Path, precision: str) -> Path:
     """Return the folder of a prepared model, by a hash of weights, tokenizer and pooling."""
     checkpoint = recipe.checkpoint
-    parts = (_GRAPHS, checkpoint.contents, checkpoint.lower_case, recipe.pooling, recipe.layers)
+    parts = (_GRAPHS, checkpoint.contents, checkpoint.lower_case, recipe.pooling, 1)
     key = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
     return cache / MODELS / f"{key}-{number_format(precision)}"
 

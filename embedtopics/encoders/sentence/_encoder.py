@@ -31,13 +31,11 @@ from embedtopics.encoders.sentence._backend import (
     open_model,
 )
 from embedtopics.encoders.sentence._checkpoint import (
+    LEAST_LENGTH,
     POOLINGS,
     Dense,
     Recipe,
     Scale,
-    check_layers,
-    check_widths,
-    choose_max_length,
     finish,
     write_checkpoint,
 )
@@ -93,9 +91,8 @@ class SentenceEncoder(BaseEncoder):
 
     The encoder looks for the checkpoint in a folder of that name, in the local hub cache, in the
     installed model package (the default model only), and finally on the hub, which it announces.
-    It reads weights from safetensors, or from a ``pytorch_model.bin`` that contains tensors only. A
-    vector does not depend on the other texts of a call or on their order, up to rounding (1e-6),
-    and equal texts get equal vectors.
+    It reads weights from safetensors alone. A vector does not depend on the other texts of a call
+    or on their order, up to rounding (1e-6), and equal texts get equal vectors.
 
     On a CPU, ONNX Runtime runs the model. The first use builds its graph from the weights, which
     takes seconds, and stores it in the cache folder (``EMBEDTOPICS_CACHE``). PyTorch runs families
@@ -111,9 +108,6 @@ class SentenceEncoder(BaseEncoder):
         How token vectors become one vector: "mean", "cls", "max", "mean_sqrt_len_tokens",
         "weightedmean" or "lasttoken". The vectors of several poolings are concatenated. Default:
         the checkpoint's pooling, else "mean".
-    layers : int or sequence of float, optional
-        Number of last layers whose mean is pooled, or a weight for each layer, the embeddings
-        first. Default: the checkpoint's setting, else the last layer.
     normalize : bool, optional
         Whether vectors are scaled to length 1. Default: as in a sentence-transformers checkpoint,
         else True.
@@ -136,7 +130,7 @@ class SentenceEncoder(BaseEncoder):
     precision : {"auto", "float32", "int8", "float16", "bfloat16"}
         Precision of the computation; vectors are always float32. "auto" is "int8" on a CPU and
         "float16" on a CUDA device if the checkpoint's vectors stay nearly the same (checked once),
-        else "float32"; see `precision_note`. "int8" is 2 to 3 times as fast on a CPU and turns
+        else "float32"; see `decisions`. "int8" is 2 to 3 times as fast on a CPU and turns
         vectors by a few degrees; its ranges are fixed once, so that a vector does not depend on its
         batch (cosine 0.99999). "float16" and "bfloat16" need a GPU and round with the batch.
     device : str, optional
@@ -144,8 +138,6 @@ class SentenceEncoder(BaseEncoder):
         runs out of memory, batches are halved; if one text is too much, the CPU takes over.
     runtime : {"onnx", "torch"}, optional
         Library that runs the model. Default: ONNX Runtime on a CPU if it can, else torch.
-    tokens_per_batch : int, optional
-        Number of tokens in a batch with padding. Default: 512 on a CPU, 16,384 on a GPU.
     trust_remote_code : bool
         Whether the checkpoint may run its own Python code.
     local_files_only : bool
@@ -165,7 +157,6 @@ class SentenceEncoder(BaseEncoder):
         *,
         revision: str | None = None,
         pooling: str | Sequence[str] | None = None,
-        layers: int | Sequence[float] | None = None,
         normalize: bool | None = None,
         dimensions: int | None = None,
         max_length: int | None = None,
@@ -175,12 +166,10 @@ class SentenceEncoder(BaseEncoder):
         precision: str = "auto",
         device: str | None = None,
         runtime: str | None = None,
-        tokens_per_batch: int | None = None,
         trust_remote_code: bool = False,
         local_files_only: bool = False,
     ) -> None:
         self._arguments = arguments_of(locals())
-        optional_count(tokens_per_batch, "tokens_per_batch")
         device = None if device in (None, "auto") else str(device)
         check_machine(device, runtime, precision)
         checked_choice(precision, "precision", PRECISIONS)
@@ -193,54 +182,36 @@ class SentenceEncoder(BaseEncoder):
         )
         if prompts:
             checkpoint = replace(checkpoint, prompts={**checkpoint.prompts, **prompts})
-        head = checkpoint.head
-        ends_scaled = bool(head.steps) and isinstance(head.steps[-1], Scale)
-        self._recipe = Recipe(
+        steps, limit = checkpoint.steps, checkpoint.position_limit
+        ends_scaled = bool(steps) and isinstance(steps[-1], Scale)
+        max_length = checked_count(max_length or checkpoint.max_length, "max_length", LEAST_LENGTH)
+        if limit is not None and max_length > limit:
+            most = f"at most {limit}, all that this model can read"
+            raise InputError("max_length", most, max_length, "or choose a model for longer texts")
+        # Everything that a vector depends on.
+        self.recipe = Recipe(
             name=os.fspath(name),
             revision=revision,
             source=source,
             checkpoint=checkpoint,
-            pooling=tuple(modes) or head.pooling,
-            layers=head.layers if layers is None else check_layers(layers),
-            steps=head.steps[:-1] if ends_scaled else head.steps,
+            pooling=tuple(modes) or checkpoint.pooling,
+            steps=steps[:-1] if ends_scaled else steps,
             normalize=ends_scaled if normalize is None else bool(normalize),
-            dimensions=dimensions,
-            max_length=choose_max_length(max_length, checkpoint),
+            dimensions=optional_count(dimensions, "dimensions"),
+            max_length=max_length,
             prompt=checkpoint.prompt if prompt is None else checkpoint.prompts.get(prompt, prompt),
             precision=precision,
             long_texts="truncate" if long_texts == "auto" else long_texts,
             trusts_code=trust_remote_code,
         )
-        check_widths(self._recipe)
-        self._tokens_per_batch, self._device, self._runtime = tokens_per_batch, device, runtime
+        self.name, self.source, self.max_length = self.recipe.name, source, max_length
+        self.languages, self.prompts = known_languages(self.name), dict(checkpoint.prompts)
+        self._device, self._runtime = device, runtime
         self._lender: SentenceEncoder | None = None
-
-    def __repr__(self) -> str:
-        return f"SentenceEncoder({self.name!r})"
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the loaded model: a copy, in this process or another, loads it again."""
         return {key: value for key, value in vars(self).items() if key not in _OPEN}
-
-    @property
-    def name(self) -> str:
-        """Name or folder of the checkpoint."""
-        return self._recipe.name
-
-    @property
-    def recipe(self) -> Recipe:
-        """Everything that a vector depends on, resolved when the encoder was made."""
-        return self._recipe
-
-    @property
-    def source(self) -> str:
-        """Source of the weights: "path", "hub cache", "package ..." or "hub"."""
-        return self._recipe.source
-
-    @property
-    def prompts(self) -> dict[str, str]:
-        """Prompts that the checkpoint was trained with, by their purpose."""
-        return dict(self._recipe.checkpoint.prompts)
 
     def reading(self, kind: str) -> SentenceEncoder:
         """Return the encoder with the prompt for a "query" or a "document"."""
@@ -268,7 +239,7 @@ class SentenceEncoder(BaseEncoder):
 
     def exact(self) -> SentenceEncoder:
         """Return an encoder that computes in float32, unless its precision was set explicitly."""
-        return self.with_params(precision="float32") if self._recipe.precision == "auto" else self
+        return self.with_params(precision="float32") if self.recipe.precision == "auto" else self
 
     def with_params(self, **params: Any) -> SentenceEncoder:
         """Return an encoder of the same checkpoint with other arguments."""
@@ -277,16 +248,16 @@ class SentenceEncoder(BaseEncoder):
     def _prompt_for(self, kind: str) -> str:
         prompts, of_documents = self.prompts, ("document", "passage", "corpus")
         if not any(name in prompts for name in ("query", *of_documents)):
-            return self._recipe.checkpoint.prompt
+            return self.recipe.checkpoint.prompt
         names = of_documents if kind == "document" else ("query",)
         return next((prompts[name] for name in names if name in prompts), "")
 
     def _with_prompt(self, prompt: str) -> SentenceEncoder:
         """Return an encoder with another prompt that shares the loaded model."""
-        if prompt == self._recipe.prompt:
+        if prompt == self.recipe.prompt:
             return self
         encoder = copy.copy(self)
-        encoder._recipe = replace(self._recipe, prompt=prompt)
+        encoder.recipe = replace(self.recipe, prompt=prompt)
         encoder._arguments = {**self._arguments, "prompt": prompt}
         encoder._lender = self._lender or self
         return encoder
@@ -323,16 +294,11 @@ class SentenceEncoder(BaseEncoder):
     @cached_property
     def dimensions(self) -> int:
         """Length of a vector."""
-        width = self._recipe.width
+        width = self.recipe.width
         if width is None:
             one = np.ones((1, 1), dtype=np.int64)
             width = int(self._loaded.run(one, one, one).shape[1])
-        return width if self._recipe.dimensions is None else min(width, self._recipe.dimensions)
-
-    @property
-    def max_length(self) -> int:
-        """Maximum number of tokens of a text or window, special tokens included."""
-        return self._recipe.max_length
+        return width if self.recipe.dimensions is None else min(width, self.recipe.dimensions)
 
     @property
     def runtime(self) -> str:
@@ -340,34 +306,23 @@ class SentenceEncoder(BaseEncoder):
         return self._loaded.run.name
 
     @property
-    def runtime_note(self) -> str:
-        """Reason why torch runs a loaded model on a CPU; empty if it does not."""
-        opened: LoadedModel | None = vars(self).get("_loaded")
-        return "" if opened is None else opened.run.note
-
-    @property
     def precision(self) -> str:
         """Precision of the computation, with "auto" resolved."""
         return self._chosen_precision.name
 
     @property
-    def precision_note(self) -> str:
-        """Choice of "auto" and its reason; empty if the precision was set explicitly."""
-        if self._recipe.precision != "auto":
-            return ""
-        precision, reason = self._chosen_precision
-        notes = {"int8": AUTO_INT8, "float16": AUTO_HALF}
-        return notes.get(precision, f"The encoder computes in float32: {reason}.")
-
-    @property
     def decisions(self) -> list[Decision]:
-        """The chosen precision, why torch runs the model if it does, and the prompt."""
+        """The chosen precision, why torch runs a loaded model if it does, and the prompt."""
         decisions = []
-        if self.precision_note:
-            decisions.append(Decision("encoder", "precision", self.precision, self.precision_note))
-        if self.runtime_note:
-            decisions.append(Decision("encoder", "runtime", "torch", f"{self.runtime_note}."))
-        prompt = self._recipe.prompt
+        if self.recipe.precision == "auto":
+            precision, reason = self._chosen_precision
+            notes = {"int8": AUTO_INT8, "float16": AUTO_HALF}
+            note = notes.get(precision, f"The encoder computes in float32: {reason}.")
+            decisions.append(Decision("encoder", "precision", precision, note))
+        opened: LoadedModel | None = vars(self).get("_loaded")
+        if opened is not None and opened.run.note:
+            decisions.append(Decision("encoder", "runtime", "torch", f"{opened.run.note}."))
+        prompt = self.recipe.prompt
         if prompt:
             of_query = self.reading("query").recipe.prompt
             of_queries = f", and {of_query!r} before each query" if of_query != prompt else ""
@@ -386,20 +341,14 @@ class SentenceEncoder(BaseEncoder):
         return str(self._whole.to_str())
 
     @property
-    def languages(self) -> tuple[str, ...] | None:
-        """ISO 639-1 codes, ``("multilingual",)``, or None for an unknown checkpoint."""
-        return known_languages(self.name)
-
-    @property
     def settings(self) -> dict[str, Any]:
         """Arguments from which this encoder can be made again."""
-        recipe = self._recipe
+        recipe = self.recipe
         return {
             # An absolute path is valid in every working directory.
             "name": os.path.abspath(recipe.name) if recipe.source == "path" else recipe.name,
             "revision": recipe.revision,
             "pooling": recipe.pooling[0] if len(recipe.pooling) == 1 else list(recipe.pooling),
-            "layers": recipe.layers if isinstance(recipe.layers, int) else list(recipe.layers),
             "normalize": recipe.normalize,
             "dimensions": recipe.dimensions,
             "max_length": recipe.max_length,
@@ -420,14 +369,14 @@ class SentenceEncoder(BaseEncoder):
         return self._digest("float32")
 
     def _digest(self, numbers: str) -> str:
-        recipe, checkpoint = self._recipe, self._recipe.checkpoint
+        recipe, checkpoint = self.recipe, self.recipe.checkpoint
         steps = [
             (sha256(step.file), step.activation) if isinstance(step, Dense) else "scale"
             for step in recipe.steps
         ]
         how = (
-            recipe.pooling, recipe.layers, recipe.normalize, recipe.dimensions, recipe.max_length,
-            recipe.prompt, checkpoint.head.pools_prompt, checkpoint.lower_case, recipe.long_texts,
+            recipe.pooling, 1, recipe.normalize, recipe.dimensions, recipe.max_length,
+            recipe.prompt, checkpoint.pools_prompt, checkpoint.lower_case, recipe.long_texts,
             numbers,
         )  # fmt: skip
         parts = (checkpoint.contents, steps, how)
@@ -435,11 +384,7 @@ class SentenceEncoder(BaseEncoder):
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write a folder, for this class and sentence-transformers; weights stay in float32."""
-        write_checkpoint(Path(folder).expanduser(), self._recipe)
-
-    def _hub_folder(self, fresh: Path) -> Path:
-        self.save(fresh)
-        return fresh
+        write_checkpoint(Path(folder).expanduser(), self.recipe)
 
     def to(self, device: str) -> SentenceEncoder:
         """Move the encoder to a device, as in torch, and return it."""
@@ -450,10 +395,10 @@ class SentenceEncoder(BaseEncoder):
         """The tokenizer of transformers."""
         from embedtopics.encoders.sentence._torch import wrapped_tokenizer
 
-        return wrapped_tokenizer(self._recipe.checkpoint, self._recipe.trusts_code)
+        return wrapped_tokenizer(self.recipe.checkpoint, self.recipe.trusts_code)
 
     def _token_vectors(self, texts: list[str]) -> list[FloatArray]:
-        run, width = self._loaded.run, self._recipe.checkpoint.width
+        run, width = self._loaded.run, self.recipe.checkpoint.width
         return [token_vectors(run, ids, width) for ids in self._tokenize(texts, False).ids]
 
     def encode_with_report(
@@ -465,12 +410,12 @@ class SentenceEncoder(BaseEncoder):
     ) -> Encoding:
         """Return one vector per text, and how much of each text was read."""
         texts = check_texts(texts)
-        tokens_per_batch = self._tokens_per_batch or self._loaded.run.tokens_per_batch
+        tokens_per_batch = self._loaded.run.tokens_per_batch
         if batch_size is not None:
             most = checked_count(batch_size, "batch_size") * self.max_length
             tokens_per_batch = min(tokens_per_batch, most)
         tokens = self._tokenize(texts, show_progress)
-        if self._recipe.long_texts == "chunk" and (tokens.n_seen < tokens.n_tokens).any():
+        if self.recipe.long_texts == "chunk" and (tokens.n_seen < tokens.n_tokens).any():
             return self._encode_windows(texts, tokens, tokens_per_batch, show_progress)
         embeddings = self._embed(tokens.ids, tokens_per_batch, show_progress)
         return Encoding(embeddings, tokens.n_tokens, tokens.n_seen, tokens.n_unknown)
@@ -485,7 +430,7 @@ class SentenceEncoder(BaseEncoder):
         texts = check_texts(texts)
         tokens = self._tokenize(texts, False)
         n_seen, n_unknown = tokens.n_seen, tokens.n_unknown.copy()
-        if self._recipe.long_texts == "chunk":
+        if self.recipe.long_texts == "chunk":
             for row in np.flatnonzero(n_seen < tokens.n_tokens).tolist():
                 n_unknown[row] = self._cut(texts[row])[1]
             n_seen = tokens.n_tokens
@@ -498,7 +443,7 @@ class SentenceEncoder(BaseEncoder):
     def _cut(self, text: str) -> tuple[list[Span], int]:
         """Return the windows of a text, and the number of its unknown tokens."""
         text = readable(text)
-        most = max(1, self.max_length - len(self._cutting.encode(self._recipe.prompt).ids))
+        most = max(1, self.max_length - len(self._cutting.encode(self.recipe.prompt).ids))
         encoding = self._whole.encode(text, add_special_tokens=False)
         n_unknown = encoding.ids.count(self._loaded.vocabulary.unknown_id)
         if len(encoding) <= most:
@@ -526,7 +471,7 @@ class SentenceEncoder(BaseEncoder):
         weights = np.maximum(in_parts.n_seen, 1).astype(np.float32)
         np.add.at(embeddings, of_part, windowed * weights[:, None])
         embeddings[rows] /= np.bincount(of_part, weights, len(texts))[rows, None].astype(np.float32)
-        if self._recipe.normalize:
+        if self.recipe.normalize:
             embeddings[rows] = finish(embeddings[rows], (Scale(),))
         # A window may be truncated: alone, its text can have more tokens than in the document.
         cut = np.bincount(of_part, in_parts.n_tokens - in_parts.n_seen, len(texts)).astype(np.int32)
@@ -538,27 +483,27 @@ class SentenceEncoder(BaseEncoder):
     @cached_property
     def _where(self) -> tuple[str, str | None, Path]:
         """Device, runtime and cache folder."""
-        may_use_gpu = self._recipe.precision != "int8" and self._runtime != "onnx"
+        may_use_gpu = self.recipe.precision != "int8" and self._runtime != "onnx"
         device = self._device or ("cuda" if may_use_gpu and has_gpu() else "cpu")
-        check_machine(device, self._runtime, self._recipe.precision)
+        check_machine(device, self._runtime, self.recipe.precision)
         return device, self._runtime, default_folder()
 
     @computed_once
     def _chosen_precision(self) -> Precision:
-        precision = known_precision(self._recipe, *self._where)
+        precision = known_precision(self.recipe, *self._where)
         return self._loaded.precision if precision is None else precision
 
     @computed_once
     def _loaded(self) -> LoadedModel:
         if self._lender is not None:
             return self._lender._loaded
-        return open_model(self._recipe, *self._where)
+        return open_model(self.recipe, *self._where)
 
     @computed_once
     def _cutting(self) -> Tokenizer:
         tokenizer = self._loaded.vocabulary.tokenizer
         tokenizer.enable_truncation(self.max_length)
-        prompt = self._recipe.prompt
+        prompt = self.recipe.prompt
         if prompt and len(tokenizer.encode(prompt).ids) >= self.max_length:
             remedy = "give a shorter one or a larger max_length"
             expected = f"one that leaves some of the {self.max_length} tokens to the text"
@@ -577,14 +522,14 @@ class SentenceEncoder(BaseEncoder):
 
     @cached_property
     def _n_unpooled(self) -> int:
-        if self._recipe.checkpoint.head.pools_prompt:
+        if self.recipe.checkpoint.pools_prompt:
             return 0
-        return n_leading(self._cutting, self._recipe.prompt)
+        return n_leading(self._cutting, self.recipe.prompt)
 
     def _tokenize(self, texts: Sequence[str], show_progress: bool | None) -> TokenizedTexts:
         return tokenize(
             self._cutting, texts, unknown_id=self._loaded.vocabulary.unknown_id,
-            prompt=self._recipe.prompt, show_progress=show_progress,
+            prompt=self.recipe.prompt, show_progress=show_progress,
         )  # fmt: skip
 
     def _embed(self, ids: list[bytes], tokens_per_batch: int, show: bool | None) -> FloatArray:
@@ -595,5 +540,5 @@ class SentenceEncoder(BaseEncoder):
         )  # fmt: skip
 
     def _finish(self, pooled: FloatArray) -> FloatArray:
-        vectors = finish(pooled, self._recipe.steps)[:, : self._recipe.dimensions]
-        return finish(vectors, (Scale(),)) if self._recipe.normalize else vectors
+        vectors = finish(pooled, self.recipe.steps)[:, : self.recipe.dimensions]
+        return finish(vectors, (Scale(),)) if self.recipe.normalize else vectors

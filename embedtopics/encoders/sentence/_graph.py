@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from embedtopics.encoders.sentence._checkpoint import (
-    POSITIONS_AFTER_PADDING,
-    Checkpoint,
-    missing_weight,
-)
+from embedtopics.encoders._base import load_error
+from embedtopics.encoders.sentence._checkpoint import POSITIONS_AFTER_PADDING, Checkpoint
 from embedtopics.errors import EmbedTopicsError
 from embedtopics.protocols import FloatArray
 
@@ -191,19 +188,24 @@ RoundLayer: TypeAlias = Callable[[int, FloatArray], RoundedLayer]
 
 
 class _Weights:
-    """Tensors of a checkpoint, by their names without the prefix of the base model."""
+    """Tensors of a checkpoint, by their names in BERT without the prefix of the base model."""
 
-    def __init__(self, checkpoint: Checkpoint, prefix: str) -> None:
+    def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
-        self._tensors = {
-            # The first checkpoints of BERT name the parts of a normalization as TensorFlow does.
-            name.removeprefix(prefix).replace(".gamma", ".weight").replace(".beta", ".bias"): tensor
-            for name, tensor in checkpoint.tensors().items()
-        }
+        # The first checkpoints of BERT name the parts of a normalization as TensorFlow does.
+        renamed = {**_AS_IN_BERT.get(checkpoint.family, {}), ".gamma": ".weight", ".beta": ".bias"}
+        prefix, self._tensors = _PREFIXES[checkpoint.family], {}
+        for name, tensor in checkpoint.tensors().items():
+            name = name.removeprefix(prefix)
+            for part, as_in_bert in renamed.items():
+                name = name.replace(part, as_in_bert)
+            self._tensors[name] = tensor
 
     def __getitem__(self, name: str) -> FloatArray:
         if name not in self._tensors:
-            raise missing_weight(self._checkpoint, name)
+            checkpoint = self._checkpoint
+            expected = f"all weights of the family {checkpoint.family!r} in {checkpoint.weights[0]}"
+            raise load_error(expected, f"none for {name}")
         return self._tensors[name]
 
     def linear(self, *names: str, bias: bool = True) -> tuple[FloatArray, FloatArray]:
@@ -218,78 +220,55 @@ class _Weights:
         return weight, self[f"{name}.bias"] if bias else np.zeros_like(weight)
 
 
-class _Names(NamedTuple):
-    """Names of the tensors of a family whose layers normalize after each sum, as in BERT."""
-
-    prefix: str
-    layer: str = "encoder.layer.{}."
-    query: str = "attention.self.query"
-    key: str = "attention.self.key"
-    value: str = "attention.self.value"
-    output: str = "attention.output.dense"
-    norm: str = "attention.output.LayerNorm"
-    inner: str = "intermediate.dense"
-    outer: str = "output.dense"
-    last_norm: str = "output.LayerNorm"
-
-
-_ALBERT = "encoder.albert_layer_groups.0.albert_layers.0."
-_FAMILIES = {
-    "bert": _Names("bert."),
-    "camembert": _Names("roberta."),
-    "electra": _Names("electra."),
-    "roberta": _Names("roberta."),
-    "xlm-roberta": _Names("roberta."),
-    "albert": _Names(
-        "albert.", _ALBERT, "attention.query", "attention.key", "attention.value",
-        "attention.dense", "attention.LayerNorm", "ffn", "ffn_output", "full_layer_layer_norm",
-    ),
-    "distilbert": _Names(
-        "distilbert.", "transformer.layer.{}.", "attention.q_lin", "attention.k_lin",
-        "attention.v_lin", "attention.out_lin", "sa_layer_norm", "ffn.lin1", "ffn.lin2",
-        "output_layer_norm",
-    ),
-    "mpnet": _Names(
-        "mpnet.", "encoder.layer.{}.", "attention.attn.q", "attention.attn.k", "attention.attn.v",
-        "attention.attn.o", "attention.LayerNorm",
-    ),
+_PREFIXES = {
+    "bert": "bert.", "camembert": "roberta.", "distilbert": "distilbert.", "modernbert": "model.",
+    "mpnet": "mpnet.", "roberta": "roberta.", "xlm-roberta": "roberta.",
 }  # fmt: skip
+"""Families whose graph is known, and the prefix of their tensors in checkpoints with a head."""
+
+_AS_IN_BERT = {
+    "distilbert": {
+        "transformer.layer": "encoder.layer", "attention.q_lin": "attention.self.query",
+        "attention.k_lin": "attention.self.key", "attention.v_lin": "attention.self.value",
+        "attention.out_lin": "attention.output.dense", "ffn.lin1": "intermediate.dense",
+        "ffn.lin2": "output.dense", "sa_layer_norm": "attention.output.LayerNorm",
+        "output_layer_norm": "output.LayerNorm",
+    },
+    "mpnet": {
+        "attention.attn.q": "attention.self.query", "attention.attn.k": "attention.self.key",
+        "attention.attn.v": "attention.self.value", "attention.attn.o": "attention.output.dense",
+        "attention.LayerNorm": "attention.output.LayerNorm",
+    },
+}  # fmt: skip
+"""Parts of the names of tensors, and what BERT calls them."""
 
 
 def build_graph(
-    checkpoint: Checkpoint,
-    pooling: Sequence[str],
-    layers: int | tuple[float, ...],
-    round_layer: RoundLayer | None = None,
+    checkpoint: Checkpoint, pooling: Sequence[str], round_layer: RoundLayer | None = None
 ) -> Graph:
     """Build the graph from token ids to pooled vectors, those of several poolings concatenated.
 
-    `layers` is the number of last layers whose mean is pooled, or a weight for each layer. Raises
-    `UnsupportedModelError` if the graph of the family or of one of its options is not known.
+    Raises `UnsupportedModelError` if the graph of the family or of one of its options is not known.
     """
     config = json.loads(checkpoint.configuration)
     builder = _Builder(round_layer)
+    build = _modernbert if checkpoint.family == "modernbert" else _bert
     try:
-        if checkpoint.family == "modernbert":
-            words, states = _modernbert(builder, _Weights(checkpoint, "model."), config)
-        else:
-            names = _FAMILIES[checkpoint.family]
-            words, states = _bert(builder, _Weights(checkpoint, names.prefix), config, names)
+        words, states = build(builder, _Weights(checkpoint), config)
     except KeyError as error:  # of the families, or of the configuration
         raise UnsupportedModelError(f"its graph is not known ({error})") from None
-    combined = builder.by_text(_combine_layers(builder, states, layers), -1)
-    vectors = [_pool(builder, combined, mode) for mode in pooling]
+    states = builder.by_text(states, -1)
+    vectors = [_pool(builder, states, mode) for mode in pooling]
     return builder.finish(builder.add("Concat", *vectors, axis=-1), words)
 
 
-def _bert(
-    builder: _Builder, weights: _Weights, config: dict[str, Any], names: _Names
-) -> tuple[FloatArray, list[str]]:
-    """Return the token vectors, and the hidden states of all layers, the embeddings first."""
+def _bert(builder: _Builder, weights: _Weights, config: dict[str, Any]) -> tuple[FloatArray, str]:
+    """Return the token vectors, and the hidden states of the last layer."""
+    family = config["model_type"]
     is_known = config.get("position_embedding_type", "absolute") == "absolute"
-    if not is_known or config.get("is_decoder") or config.get("num_hidden_groups", 1) != 1:
+    if not is_known or config.get("is_decoder"):
         raise UnsupportedModelError("its configuration has options whose graph is not known")
-    if config["model_type"] == "distilbert":
+    if family == "distilbert":
         keys, epsilon = ("n_layers", "n_heads", "activation"), 1e-12
     else:
         keys = ("num_hidden_layers", "num_attention_heads", "hidden_act")
@@ -297,23 +276,22 @@ def _bert(
     n_layers, n_heads, activation = (config[key] for key in keys)
     words, state = _embed_tokens(builder, weights, config, epsilon)
     bias = builder.add("Unsqueeze", builder.masked("attention_mask"), builder.constant([1, 2]))
-    if config["model_type"] == "mpnet":
+    if family == "mpnet":
         bias = builder.add("Add", bias, _relative_bias(builder, weights, config))
-    states = [state]
     for place in range(n_layers):
-        layer = names.layer.format(place)
-        inputs = [layer + name for name in (names.query, names.key, names.value)]
+        layer = f"encoder.layer.{place}."
+        inputs = [f"{layer}attention.self.{name}" for name in ("query", "key", "value")]
         layers = weights.linear(*inputs)
         heads = _heads(builder, builder.linear(state, *layers), n_heads)
         mixed = _attend(builder, heads, n_heads, len(layers[1]) // 3, bias)
-        mixed = builder.linear(mixed, *weights.linear(layer + names.output))
-        state = builder.add_norm(mixed, state, weights.norm(layer + names.norm), epsilon)
-        inner = builder.linear(state, *weights.linear(layer + names.inner))
+        mixed = builder.linear(mixed, *weights.linear(f"{layer}attention.output.dense"))
+        norm = weights.norm(f"{layer}attention.output.LayerNorm")
+        state = builder.add_norm(mixed, state, norm, epsilon)
+        inner = builder.linear(state, *weights.linear(f"{layer}intermediate.dense"))
         inner = builder.activate(inner, activation)
-        outer = builder.linear(inner, *weights.linear(layer + names.outer))
-        state = builder.add_norm(outer, state, weights.norm(layer + names.last_norm), epsilon)
-        states.append(state)
-    return words, states
+        outer = builder.linear(inner, *weights.linear(f"{layer}output.dense"))
+        state = builder.add_norm(outer, state, weights.norm(f"{layer}output.LayerNorm"), epsilon)
+    return words, state
 
 
 def _embed_tokens(
@@ -337,13 +315,7 @@ def _embed_tokens(
         places = builder.positions()
     positions = builder.add("Gather", table, places)
     state = builder.add_norm(tokens, positions, weights.norm("embeddings.LayerNorm"), epsilon)
-    state = builder.reshape(state, -1, words.shape[1])
-    if family == "albert":
-        layer = weights.linear("encoder.embedding_hidden_mapping_in")
-        state = builder.linear(state, *layer)
-    elif words.shape[1] != config.get("hidden_size", words.shape[1]):
-        state = builder.linear(state, *weights.linear("embeddings_project"))
-    return words, state
+    return words, builder.reshape(state, -1, words.shape[1])
 
 
 def _heads(builder: _Builder, states: str, n_heads: int) -> list[str]:
@@ -387,8 +359,8 @@ def _buckets(distances: np.ndarray, n_buckets: int) -> np.ndarray:
 
 def _modernbert(
     builder: _Builder, weights: _Weights, config: dict[str, Any]
-) -> tuple[FloatArray, list[str]]:
-    """Return the token vectors, and the hidden states of all layers, the embeddings first."""
+) -> tuple[FloatArray, str]:
+    """Return the token vectors, and the hidden states of the last layer."""
     n_heads, width, epsilon = (
         config[key] for key in ("num_attention_heads", "hidden_size", "norm_eps")
     )
@@ -405,7 +377,6 @@ def _modernbert(
     kinds = _layer_kinds(config)
     rotations = {kind: _rotation(builder, config, kind) for kind in kinds}
     biases = _attention_biases(builder, config)
-    states = [state]
     for place, kind in enumerate(kinds):
         layer = f"layers.{place}."
         entering = norm(state, f"{layer}attn_norm") if place else state
@@ -425,9 +396,7 @@ def _modernbert(
         inner = builder.add("Mul", builder.activate(inner, config["hidden_activation"]), gate)
         outer = linear(inner, f"{layer}mlp.Wo", config["mlp_bias"])
         state = builder.add("Add", state, outer)
-        states.append(state)
-    states[-1] = norm(state, "final_norm")
-    return words, states
+    return words, norm(state, "final_norm")
 
 
 def _layer_kinds(config: dict[str, Any]) -> list[str]:
@@ -469,21 +438,6 @@ def _attention_biases(builder: _Builder, config: dict[str, Any]) -> dict[str, st
         "full_attention": padding,
         "sliding_attention": builder.add("Min", padding, far),
     }
-
-
-def _combine_layers(
-    builder: _Builder, states: Sequence[str], layers: int | tuple[float, ...]
-) -> str:
-    """Return the mean of the last layers, or the weighted sum of all."""
-    if layers == 1:
-        return states[-1]
-    weights = [1 / layers] * layers if isinstance(layers, int) else layers
-    terms = [
-        builder.add("Mul", state, builder.number(weight))
-        for state, weight in zip(states[-len(weights) :], weights, strict=True)
-        if weight
-    ]
-    return builder.add("Sum", *terms)
 
 
 def _pool(builder: _Builder, states: str, pooling: str) -> str:

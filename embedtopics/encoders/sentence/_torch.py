@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -25,12 +24,6 @@ if TYPE_CHECKING:
 TOKENS_ON_GPU = 16_384
 
 _logger = logging.getLogger("embedtopics")
-
-FAMILIES = (
-    "albert", "bert", "camembert", "deberta-v2", "distilbert", "electra", "modernbert", "mpnet",
-    "roberta", "t5", "xlm-roberta",
-)  # fmt: skip
-"""Tested families; most other families of transformers load as well."""
 
 
 def check_device(device: str) -> None:
@@ -71,8 +64,7 @@ def load_model(
         model, report = loader.from_pretrained(
             checkpoint.folder,
             dtype=getattr(torch, dtype),
-            use_safetensors=checkpoint.weights[0].suffix != ".bin",
-            weights_only=True,  # of what was pickled, tensors alone
+            use_safetensors=True,
             local_files_only=not trust_remote_code,
             trust_remote_code=trust_remote_code,
             output_loading_info=True,
@@ -126,13 +118,8 @@ def _explained(checkpoint: Checkpoint) -> Iterator[None]:
         yield
     except Exception as error:
         remedy = "fetch the checkpoint again or choose another"
-        if "trust_remote_code" in str(error):
+        if "trust_remote_code" in str(error) or checkpoint.family not in CONFIG_MAPPING:
             remedy = "read its code and, if you trust it, pass trust_remote_code=True"
-        elif checkpoint.family not in CONFIG_MAPPING:
-            remedy = (
-                f"choose one of a family such as {', '.join(FAMILIES)}; where the checkpoint comes "
-                "with code of its own, read it and, if you trust it, pass trust_remote_code=True"
-            )
         raise load_error(
             "a checkpoint that transformers can load",
             f"{checkpoint.folder} of the family {checkpoint.family!r}: {one_line(error)}",
@@ -178,7 +165,7 @@ def pool(hidden_states: Tensor, mask: Tensor, pooling: str) -> Tensor:
     return (hidden_states * weights).sum(dim=1) / total
 
 
-def pooled_model(model: Any, pooling: tuple[str, ...], layers: int | tuple[float, ...]) -> Any:
+def pooled_model(model: Any, pooling: tuple[str, ...]) -> Any:
     """Return a module from token ids to pooled vectors."""
     import torch
 
@@ -188,26 +175,12 @@ def pooled_model(model: Any, pooling: tuple[str, ...], layers: int | tuple[float
             self.model = model
 
         def forward(self, input_ids: Tensor, attention_mask: Tensor, pooled_mask: Tensor) -> Tensor:
-            inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
-            if layers == 1:
-                states = self.model(**inputs).last_hidden_state
-            else:
-                every = self.model(**inputs, output_hidden_states=True).hidden_states
-                states = _combine(every, layers)
+            output = self.model(input_ids=input_ids, attention_mask=attention_mask)
             # Sums over many tokens need more digits than half precision has.
-            states = states.to(torch.float32)
+            states = output.last_hidden_state.to(torch.float32)
             return torch.cat([pool(states, pooled_mask, mode) for mode in pooling], dim=-1)
 
     return Pooled().eval()
-
-
-def _combine(every: tuple[Tensor, ...], layers: int | tuple[float, ...]) -> Tensor:
-    import torch
-
-    if isinstance(layers, int):
-        return torch.stack(every[-layers:]).mean(dim=0)
-    weighted = [state * weight for state, weight in zip(every, layers, strict=True) if weight]
-    return torch.stack(weighted).sum(dim=0)
 
 
 class TorchRuntime:
@@ -221,7 +194,6 @@ class TorchRuntime:
 
         self._module, self.device, self.note = module, device, note
         self.tokens_per_batch = TOKENS_ON_CPU if device == "cpu" else TOKENS_ON_GPU
-        self._most_tokens = sys.maxsize  # half of those that were too many
         try:
             module.to(device)
         except torch.OutOfMemoryError:
@@ -231,28 +203,26 @@ class TorchRuntime:
         """Return pooled vectors."""
         import torch
 
-        parts: list[FloatArray] = []
-        arrays = [torch.from_numpy(array) for array in (ids, mask, pooled)]
-        start, (n_texts, n_tokens) = 0, ids.shape
-        while start < n_texts:
-            part = slice(start, min(n_texts, start + max(1, self._most_tokens // n_tokens)))
-            try:
-                with torch.inference_mode():
-                    inputs = (array[part].to(self.device) for array in arrays)
-                    parts.append(self._module(*inputs).float().cpu().numpy())
-                start = part.stop
-            except torch.OutOfMemoryError:
-                if self.device == "cpu":
-                    raise
-                if part.stop - start > 1:
-                    self._most_tokens = (part.stop - start) * n_tokens // 2
-                else:
-                    self._leave_gpu()
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        arrays = (ids, mask, pooled)
+        try:
+            with torch.inference_mode():
+                inputs = (torch.from_numpy(array).to(self.device) for array in arrays)
+                vectors: FloatArray = self._module(*inputs).float().cpu().numpy()
+                return vectors
+        except torch.OutOfMemoryError:
+            if self.device == "cpu":
+                raise
+        half = len(ids) // 2
+        if half:
+            return np.concatenate(
+                [self(*(a[:half] for a in arrays)), self(*(a[half:] for a in arrays))]
+            )
+        self._leave_gpu()
+        return self(*arrays)
 
     def _leave_gpu(self) -> None:
         """Continue on the CPU with the same weights in float32: half precision is slow there."""
         self.note = f"The CPU encodes the texts, because the memory of {self.device} is too small"
         _logger.warning("%s.", self.note)
-        self.device, self.tokens_per_batch, self._most_tokens = "cpu", TOKENS_ON_CPU, sys.maxsize
+        self.device, self.tokens_per_batch = "cpu", TOKENS_ON_CPU
         self._module.to("cpu").float()

@@ -3,8 +3,8 @@
 Its folder has the format of model2vec::
 
     config.json          model_type "model2vec", normalize, max_length, and what it was made from
-    model.safetensors    embeddings (n_rows, n_dimensions); perhaps weights (n_vocabulary,), and
-                         mapping (n_vocabulary,), the row of each token
+    model.safetensors    embeddings (n_rows, n_dimensions); perhaps weights (n_vocabulary,), factors
+                         of the tokens, and mapping (n_vocabulary,), the row of each token
     tokenizer.json       of the tokenizers library
     modules.json         lets sentence-transformers read the folder, too
 """
@@ -49,9 +49,10 @@ from embedtopics.encoders._base import (
 )
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.errors import InputError
-from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import FloatArray, Int32Array
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
     from tokenizers import Tokenizer
 
 KIND, FORMAT = "static encoder", 1
@@ -65,8 +66,6 @@ is one where TOKENIZERS_PARALLELISM is "false", as in workers of a batch."""
 
 _RECORD = "embedtopics"
 """Key of config.json for entries that model2vec does not define."""
-
-_TENSORS = {"embeddings", "weights", "mapping"}
 
 
 class StaticEncoder(BaseEncoder):
@@ -89,10 +88,10 @@ class StaticEncoder(BaseEncoder):
     ----------
     table : ndarray of shape (n_vocabulary, n_dimensions)
         Vectors of the tokens, read-only.
-    weights : ndarray of shape (n_vocabulary,), optional
-        Factors of the tokens' vectors, read-only; None if all are 1.
     normalize : bool
         Whether vectors are scaled to length 1.
+    made_from : dict
+        Record of how the table was made; empty if unknown.
 
     Raises
     ------
@@ -111,7 +110,6 @@ class StaticEncoder(BaseEncoder):
         table: npt.ArrayLike,
         tokenizer: Tokenizer | str,
         *,
-        weights: npt.ArrayLike | None = None,
         normalize: bool = True,
         max_length: int | None = None,
         name: str = "static",
@@ -126,8 +124,6 @@ class StaticEncoder(BaseEncoder):
             Vectors of the tokens; copied.
         tokenizer : tokenizers.Tokenizer or str
             Tokenizer or its JSON. Special tokens, truncation and padding are ignored.
-        weights : array_like of shape (n_vocabulary,), optional
-            Factor of each token's vector.
         normalize : bool
             Whether vectors are scaled to length 1.
         max_length : int, optional
@@ -147,14 +143,14 @@ class StaticEncoder(BaseEncoder):
         """
         text = tokenizer if isinstance(tokenizer, str) else str(tokenizer.to_str())
         n_tokens = parse_tokenizer(text).get_vocab_size()
-        vectors, factors = check_table(table, weights, n_tokens)
         record = {
             "name": name,
             "languages": None if languages is None else list(languages),
             "made_from": dict(made_from or {}),
         }
         length = optional_count(max_length, "max_length")
-        files = StaticFiles(vectors, factors, text, bool(normalize), length, {_RECORD: record})
+        vectors = _checked("embeddings", table, (n_tokens, None))
+        files = StaticFiles(vectors, text, bool(normalize), length, {_RECORD: record})
         return cls._of_files(files, name)
 
     @classmethod
@@ -166,27 +162,16 @@ class StaticEncoder(BaseEncoder):
     def _set_up(self, files: StaticFiles, name: str) -> None:
         self._arguments = {"folder": name}
         self._files = files
-        self.table, self.weights, self.normalize = files.table, files.weights, files.normalize
+        self.name, self.settings = name, {"kind": "static", **self._arguments}
+        self.table, self.normalize, self.max_length = files.table, files.normalize, files.max_length
+        self.dimensions = int(files.table.shape[1])
+        record = files.config.get(_RECORD)
+        self._record: dict[str, Any] = record if isinstance(record, dict) else {}
+        self.made_from = dict(self._record.get("made_from") or {})
+        languages = self._record.get("languages")
+        self.languages = tuple(languages) if languages else known_languages(name)
         self._tokenizer = parse_tokenizer(files.tokenizer)
         self._reader = TokenReader(self._tokenizer, files.max_length)
-
-    def __repr__(self) -> str:
-        return f"StaticEncoder({self.name!r})"
-
-    @property
-    def name(self) -> str:
-        """Folder, or the name passed to `from_arrays`."""
-        return str(self._arguments["folder"])
-
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-        return int(self._files.table.shape[1])
-
-    @property
-    def max_length(self) -> int | None:
-        """Maximum number of tokens read of a text; None for no limit."""
-        return self._files.max_length
 
     @cached_property
     def vocabulary(self) -> tuple[str, ...]:
@@ -198,17 +183,6 @@ class StaticEncoder(BaseEncoder):
     def tokenizer_json(self) -> str:
         """Tokenizer as JSON of the tokenizers library, without truncation and padding."""
         return str(self._tokenizer.to_str())
-
-    @property
-    def languages(self) -> tuple[str, ...] | None:
-        """ISO 639-1 codes, ``("multilingual",)``, or None if unknown."""
-        recorded = self._record.get("languages")
-        return tuple(recorded) if recorded else known_languages(self.name)
-
-    @property
-    def made_from(self) -> dict[str, Any]:
-        """Record of how the table was made; empty if unknown."""
-        return dict(self._record.get("made_from") or {})
 
     @property
     def decisions(self) -> list[Decision]:
@@ -229,30 +203,18 @@ class StaticEncoder(BaseEncoder):
         """The encoder itself."""
         return self
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Arguments from which this encoder can be made again, once it is saved."""
-        return {"kind": "static", **self._arguments}
-
-    @property
-    def _record(self) -> dict[str, Any]:
-        recorded = self._files.config.get(_RECORD)
-        return recorded if isinstance(recorded, dict) else {}
-
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of everything that a vector depends on: table, weights, vocabulary, settings."""
         digest = hashlib.sha256(repr((self.table.shape, self.normalize, self.max_length)).encode())
         digest.update(str(self._tokenizer.to_str()).encode())
-        for array in (self.table, self.weights):
-            digest.update(b"none" if array is None else array.astype("<f4", copy=False).tobytes())
+        digest.update(self.table.astype("<f4", copy=False).tobytes() + b"none")
         return digest.hexdigest()
 
     def with_table(self, table: npt.ArrayLike) -> StaticEncoder:
-        """Return an encoder with another table (n_vocabulary, any) and no weights."""
-        vectors, _ = check_table(table, None, len(self._files.table))
-        files = replace(self._files, table=vectors, weights=None)
-        return StaticEncoder._of_files(files, self.name)
+        """Return an encoder with another table, (n_vocabulary, any)."""
+        vectors = _checked("embeddings", table, (len(self.table), None))
+        return StaticEncoder._of_files(replace(self._files, table=vectors), self.name)
 
     def with_record(self, made_from: Mapping[str, Any]) -> StaticEncoder:
         """Return the encoder with a record of how its table was made."""
@@ -271,10 +233,6 @@ class StaticEncoder(BaseEncoder):
             Missing, empty, or an earlier result of `save`, which is replaced.
         """
         write_static(Path(folder).expanduser(), self._files)
-
-    def _hub_folder(self, fresh: Path) -> Path:
-        self.save(fresh)
-        return fresh
 
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
@@ -295,9 +253,7 @@ class StaticEncoder(BaseEncoder):
             rows = slice(begin, begin + len(slab))
             counts[:, rows] = bags.n_tokens, bags.n_seen, bags.n_unknown
             if n_columns:
-                vectors[rows] = mean_vectors(
-                    bags, self.table, self.weights, normalize=self.normalize
-                )
+                vectors[rows] = mean_vectors(bags, self.table, normalize=self.normalize)
             bar.update(len(slab))
 
         n_at_once = 1 if os.environ.get("TOKENIZERS_PARALLELISM") == "false" else N_AT_ONCE
@@ -318,10 +274,9 @@ class StaticEncoder(BaseEncoder):
 
 @dataclass(frozen=True, eq=False)
 class TokenBags:
-    """Known tokens `ids` (n_known,) of all texts in order; counts are (n_texts,)."""
+    """Known tokens of texts: ones in order, (n_texts, n_vocabulary); counts are (n_texts,)."""
 
-    ids: Int32Array
-    offsets: Int64Array
+    tokens: csr_matrix
     n_tokens: Int32Array
     n_seen: Int32Array
     n_unknown: Int32Array
@@ -357,6 +312,8 @@ class TokenReader:
 
     def read(self, texts: Sequence[str]) -> TokenBags:
         """Tokenize texts."""
+        from scipy.sparse import csr_matrix
+
         encode, max_length = self._tokenizer.encode_batch_fast, self._max_length
         heads = [readable(text) for text in texts]
         n_behind = np.zeros(len(heads), dtype=np.int32)
@@ -380,28 +337,25 @@ class TokenReader:
             ids = ids[~unknown]
         offsets = np.zeros(len(token_ids) + 1, dtype=np.int64)
         np.cumsum(n_seen - n_unknown, out=offsets[1:])
-        return TokenBags(ids, offsets, lengths + n_behind, n_seen, n_unknown)
+        ones = np.ones(len(ids), dtype=np.float32)
+        shape = (len(token_ids), self._tokenizer.get_vocab_size())
+        tokens = csr_matrix((ones, ids, offsets), shape=shape)
+        return TokenBags(tokens, lengths + n_behind, n_seen, n_unknown)
 
 
-def mean_vectors(
-    bags: TokenBags, table: FloatArray, weights: FloatArray | None, *, normalize: bool
-) -> FloatArray:
-    """Return the means of (weighted) token vectors, summed in float64 in text order."""
+def mean_vectors(bags: TokenBags, table: FloatArray, *, normalize: bool) -> FloatArray:
+    """Return the means of token vectors, summed in float64 in text order."""
     from scipy.sparse import csr_matrix
 
     # Convert only the rows that occur: the whole table is much larger.
     is_used = np.zeros(len(table), dtype=np.bool_)
-    is_used[bags.ids] = True
+    is_used[bags.tokens.indices] = True
     used = np.flatnonzero(is_used)
-    columns = (np.cumsum(is_used) - 1)[bags.ids]
-    rows = table[used].astype(np.float64)
-    if weights is not None:
-        rows *= weights[used, None].astype(np.float64)
-    n_texts = len(bags.offsets) - 1
-    counts = csr_matrix((np.ones(len(columns)), columns, bags.offsets), shape=(n_texts, len(used)))
-    vectors = np.asarray(counts @ rows)
-    n_known = np.diff(bags.offsets)
-    vectors /= np.maximum(n_known, 1)[:, None]
+    columns = (np.cumsum(is_used) - 1)[bags.tokens.indices]
+    n_texts, offsets = bags.tokens.shape[0], bags.tokens.indptr
+    tokens = csr_matrix((bags.tokens.data, columns, offsets), shape=(n_texts, len(used)))
+    vectors = np.asarray(tokens @ table[used].astype(np.float64))
+    vectors /= np.maximum(np.diff(offsets), 1)[:, None]
     if normalize:
         norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         vectors /= np.where(norms > 0, norms, 1.0)[:, None]
@@ -410,10 +364,9 @@ def mean_vectors(
 
 @dataclass(frozen=True, eq=False)
 class StaticFiles:
-    """Contents of a folder: `table` (n_vocabulary, n_dimensions), `weights` (n_vocabulary,)."""
+    """Contents of a folder: `table` (n_vocabulary, n_dimensions)."""
 
     table: FloatArray
-    weights: FloatArray | None
     tokenizer: str
     normalize: bool = True
     max_length: int | None = None
@@ -421,17 +374,10 @@ class StaticFiles:
 
 
 def holds_static_encoder(folder: Path) -> bool:
-    """Return whether a folder contains a static encoder, by its configuration or its tensors."""
-    from safetensors import SafetensorError, safe_open
-
+    """Return whether a folder contains a static encoder, by its configuration."""
     try:
-        config = json.loads((folder / CONFIG).read_text("utf-8"))
-        kind = config.get("model_type") if isinstance(config, dict) else None
-        if kind is not None:
-            return bool(kind == "model2vec")
-        with safe_open(folder / TABLE, "numpy") as tensors:
-            return "embeddings" in (names := set(tensors.keys())) and names <= _TENSORS
-    except (OSError, ValueError, SafetensorError):
+        return bool(json.loads((folder / CONFIG).read_text("utf-8"))["model_type"] == "model2vec")
+    except (OSError, ValueError, KeyError, TypeError):
         return False
 
 
@@ -463,9 +409,11 @@ def read_static(folder: Path) -> StaticFiles:
             if mapping.shape != (n_tokens,) or mapping.min() < 0:
                 raise ValueError(f"mapping must have a row for each of the {n_tokens} tokens")
             table = table[mapping]
-        table, weights = check_table(table, tensors.get("weights"), n_tokens)
+        if "weights" in tensors:
+            table = table * _checked("weights", tensors["weights"], (n_tokens,))[:, None]
+        table = _checked("embeddings", table, (n_tokens, None))
     normalize = bool(config.get("normalize", False))
-    return StaticFiles(table, weights, text, normalize, max_length, config)
+    return StaticFiles(table, text, normalize, max_length, config)
 
 
 @contextmanager
@@ -490,22 +438,15 @@ def parse_tokenizer(text: str, source: object = "the tokenizer") -> Tokenizer:
     return tokenizer
 
 
-def check_table(
-    table: npt.ArrayLike, weights: npt.ArrayLike | None, n_tokens: int
-) -> tuple[FloatArray, FloatArray | None]:
-    """Return copies as read-only float32 arrays."""
-    vectors = _checked("embeddings", table, n_tokens, 2)
-    return vectors, None if weights is None else _checked("weights", weights, n_tokens, 1)
-
-
-def _checked(name: str, values: npt.ArrayLike, n_tokens: int, n_axes: int) -> FloatArray:
+def _checked(name: str, values: npt.ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
+    """Return a copy as a read-only float32 array; None in `shape` stands for any positive size."""
     with np.errstate(over="ignore"):
         array = np.array(values, dtype=np.float32, order="C")
-    if array.ndim != n_axes or len(array) != n_tokens or 0 in array.shape:
-        expected = f"{n_axes} axes and a row for each of the {n_tokens} tokens of the tokenizer"
+    if array.ndim != len(shape) or len(array) != shape[0] or 0 in array.shape:
+        expected = f"{len(shape)} axes and a row for each of the {shape[0]} tokens of the tokenizer"
         raise InputError(name, expected, found=f"shape {array.shape}")
     if not np.isfinite(array).all():
-        row = int(np.argmin(np.isfinite(array.reshape(n_tokens, -1)).all(axis=1)))
+        row = int(np.argmin(np.isfinite(array.reshape(len(array), -1)).all(axis=1)))
         raise InputError(name, "finite numbers", found="another number", row=row)
     array.flags.writeable = False
     return array
@@ -515,9 +456,6 @@ def write_static(folder: Path, files: StaticFiles) -> None:
     """Write a folder atomically."""
     from safetensors.numpy import save_file
 
-    tensors = {"embeddings": files.table}
-    if files.weights is not None:
-        tensors["weights"] = files.weights
     config = {
         "model_type": "model2vec",
         "architectures": ["StaticModel"],
@@ -528,14 +466,14 @@ def write_static(folder: Path, files: StaticFiles) -> None:
         "max_length": files.max_length,
         "embedding_dtype": "float32",
     }
-    config.pop("vocabulary_quantization", None)  # mappings have been applied
+    config.pop("vocabulary_quantization", None)  # the mapping has been applied
     tokenizer = parse_tokenizer(files.tokenizer)
     if files.max_length is not None:
         tokenizer.enable_truncation(files.max_length)  # sentence-transformers relies on it
     modules = modules_of("StaticEmbedding", *["Normalize"] * files.normalize)
     modules[0]["path"] = "."
     with replacing_folder(folder, KIND) as fresh:
-        save_file(tensors, fresh / TABLE)
+        save_file({"embeddings": files.table}, fresh / TABLE)
         (fresh / TOKENIZER).write_text(str(tokenizer.to_str()), "utf-8")
         (fresh / CONFIG).write_text(json.dumps(config, indent=4), "utf-8")
         (fresh / "modules.json").write_text(json.dumps(modules, indent=4), "utf-8")

@@ -145,26 +145,25 @@ def frequent_split_words(
 def frequent_phrases(vocabulary: Vocabulary, texts: Sequence[str]) -> list[str]:
     """Return phrases of two and three words with enough NPMI (Bouma 2009), most frequent first."""
     ids, words = _read(vocabulary, texts)
-    singles = np.bincount(ids, minlength=len(words) + 1)[1:]
-    n_words = int(singles.sum())
-    if not n_words:
-        return []
-    pairs, of_place, n_pairs = _runs(ids[:-1] - 1, ids[1:] - 1, len(words))
-    first, second = np.divmod(pairs, len(words))
-    expected = singles[first] * (singles[second] / n_words)
-    runs = _chosen(n_pairs, expected, n_words, (first, second))
-    if len(of_place) > 1 and len(pairs):
-        triples, _, n_triples = _runs(of_place[:-1], ids[2:] - 1, len(words))
-        pair, third = np.divmod(triples, len(words))
-        expected = singles[first[pair]] * (singles[second[pair]] / n_words)
-        expected = expected * (singles[third] / n_words)
-        parts = (first[pair], second[pair], third)
-        runs += _chosen(n_triples, expected, n_words, parts)
-    named: dict[str, int] = {}
-    for count, parts_of in runs:
-        phrase = " ".join(words[part] for part in parts_of)
-        named[phrase] = named.get(phrase, 0) + count
-    return sorted(named, key=lambda phrase: (-named[phrase], phrase))[:MOST_PHRASES]
+    singles = np.bincount(ids, minlength=len(words) + 1)
+    n_words = len(ids) - singles[0]
+    count_of: dict[str, int] = {}
+    for n in (2, 3):
+        runs: Int64Array = np.stack([ids[begin : len(ids) - n + 1 + begin] for begin in range(n)])
+        keys: Any = np.ravel_multi_index(runs[:, (runs > 0).all(axis=0)], (len(singles),) * n)
+        keys, counts = np.unique(keys, return_counts=True)
+        keys, counts = keys[counts >= MIN_PHRASE_COUNT], counts[counts >= MIN_PHRASE_COUNT]
+        first, *others = np.unravel_index(keys, (len(singles),) * n)
+        expected = singles[first].astype(np.float64)
+        for part in others:
+            expected *= singles[part] / n_words
+        with np.errstate(divide="ignore", invalid="ignore"):
+            npmi = np.log(counts / expected) / ((1 - n) * np.log(counts / n_words))
+        # A phrase that is the whole corpus has no information: 0 / 0.
+        for row in np.flatnonzero(np.nan_to_num(npmi, nan=-1.0) >= MIN_NPMI).tolist():
+            phrase = " ".join(words[part[row] - 1] for part in (first, *others))
+            count_of[phrase] = count_of.get(phrase, 0) + int(counts[row])
+    return sorted(count_of, key=lambda phrase: (-count_of[phrase], phrase))[:MOST_PHRASES]
 
 
 def _read(vocabulary: Vocabulary, texts: Sequence[str]) -> tuple[Int64Array, list[str]]:
@@ -179,32 +178,6 @@ def _read(vocabulary: Vocabulary, texts: Sequence[str]) -> tuple[Int64Array, lis
         ids = chain.from_iterable(chain(encoding.ids, (0,)) for encoding in encodings)
         parts.append(numbers[np.fromiter(ids, dtype=np.int64)])
     return np.concatenate(parts), words
-
-
-def _runs(
-    left: Int64Array, right: Int64Array, n_right: int
-) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Return frequent pairs of neighbours, the pair at each place, (n_places,), and counts."""
-    keys = np.where((left >= 0) & (right >= 0), left * n_right + right, -1)
-    pairs, counts = np.unique(keys[keys >= 0], return_counts=True)
-    is_frequent = counts >= MIN_PHRASE_COUNT
-    pairs, counts = pairs[is_frequent], counts[is_frequent]
-    if not len(pairs):
-        return pairs, np.full(len(keys), -1, dtype=np.int64), counts
-    place = np.minimum(np.searchsorted(pairs, keys), len(pairs) - 1)
-    return pairs, np.where(pairs[place] == keys, place, -1), counts
-
-
-def _chosen(
-    counts: Int64Array, expected: Float64Array, n_words: int, parts: tuple[Int64Array, ...]
-) -> list[tuple[int, tuple[int, ...]]]:
-    """Return the count and the words of each run with enough mutual information."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scores = np.log(counts / expected) / ((1 - len(parts)) * np.log(counts / n_words))
-    # A phrase that is the whole corpus has no information: 0 / 0.
-    rows = np.flatnonzero(np.nan_to_num(scores, nan=-1.0) >= MIN_NPMI)
-    columns = [part[rows].tolist() for part in parts]
-    return list(zip(counts[rows].tolist(), zip(*columns, strict=True), strict=True))
 
 
 def add_words(vocabulary: Vocabulary, words: Sequence[str]) -> Vocabulary:
@@ -230,19 +203,10 @@ def bags_of(
     vocabulary: Vocabulary, texts: Sequence[str], max_length: int | None = None
 ) -> csr_matrix:
     """Return how often each text holds each token, float32 of shape (n_texts, n_tokens)."""
-    from scipy.sparse import csr_matrix
+    from scipy.sparse import vstack
 
     reader = TokenReader(vocabulary.parsed, max_length, by_characters=False)
-    ids, lengths = [np.zeros(0, dtype=np.int32)], [np.zeros(1, dtype=np.int64)]
-    for slab in slabs(texts):
-        bags = reader.read(slab)
-        ids.append(bags.ids)
-        lengths.append(np.diff(bags.offsets))
-    columns = np.concatenate(ids)
-    counts = csr_matrix(
-        (np.ones(len(columns), np.float32), columns, np.cumsum(np.concatenate(lengths))),
-        shape=(len(texts), len(vocabulary.surfaces)),
-    )
+    counts: csr_matrix = vstack([reader.read(slab).tokens for slab in slabs(texts)], "csr")
     counts.sum_duplicates()
     return counts
 

@@ -37,18 +37,12 @@ TEXTS_A_SLAB = 4096
 class WordEncoder(BaseEncoder):
     """Base of the encoders that read words; a subclass defines `_embed` and `_known`.
 
-    One that learns defines `_learn` as well, which sets `_fingerprint`; others set it when made.
+    One that learns defines `_learn` as well, which sets `fingerprint`; others set it when made.
     """
 
     _kind = ""
     _lowercase = True
     _rules = PLAIN
-    _fingerprint: str | None = None
-
-    @property
-    def name(self) -> str:
-        """Name under which the encoder can be chosen."""
-        return self._kind
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -63,13 +57,7 @@ class WordEncoder(BaseEncoder):
     @property
     def is_fitted(self) -> bool:
         """Whether the encoder can encode without a call of `fit`."""
-        return self._fingerprint is not None
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 of everything that a vector depends on."""
-        self._check_fitted()
-        return str(self._fingerprint)
+        return self.fingerprint is not None
 
     def fit(self, X: Iterable[str], y: Any = None, *, show_progress: bool | None = None) -> Self:
         """Learn from texts, independent of their order.
@@ -218,14 +206,7 @@ class TfidfEncoder(WordEncoder):
         self._stop_words = checked_stop_words(stop_words)
         shortest, longest = checked_ngram_range(ngram_range)
         self._ngram_range = shortest, longest
-
-    def __repr__(self) -> str:
-        return f"TfidfEncoder(n_components={self._n_components})"
-
-    @property
-    def name(self) -> str:
-        """Name under which the encoder can be chosen: "tfidf", or "lsa" with a projection."""
-        return "tfidf" if self._n_components is None else "lsa"
+        self.name = "tfidf" if n_components is None else "lsa"
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -266,7 +247,7 @@ class TfidfEncoder(WordEncoder):
         self._vocabulary = set(stop_words).union(*(term.split(" ") for term in counted.terms))
         self._weights = TfidfTransformer(sublinear_tf=True)
         self._axes = self._axes_of(self._weights.fit_transform(counted.counts.astype(np.float64)))
-        self._fingerprint = hash_of(
+        self.fingerprint = hash_of(
             sorted(self.settings.items()), counted.terms, self._weights.idf_, self._axes
         )
 
@@ -333,31 +314,22 @@ class RandomProjectionEncoder(WordEncoder):
     True
     """
 
-    _kind = "random"
+    _kind = name = "random"
 
     def __init__(self, dimensions: int = 256, *, random_state: int = 0) -> None:
         self._arguments = arguments_of(locals())
-        self._dimensions = checked_count(dimensions, "dimensions")
-        self._fingerprint = hash_of(sorted(self.settings.items()))
-
-    def __repr__(self) -> str:
-        random_state = self._arguments["random_state"]
-        return f"RandomProjectionEncoder({self._dimensions}, random_state={random_state})"
-
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-        return self._dimensions
+        self.dimensions = checked_count(dimensions, "dimensions")
+        self.fingerprint = hash_of(sorted(self.settings.items()))
 
     def _embed(self, tokens: TokenStream) -> FloatArray:
         salt = f"{self._arguments['random_state']}:".encode()
-        n_bytes = -(-self._dimensions // 8)
+        n_bytes = -(-self.dimensions // 8)
         hashes = b"".join(
             hashlib.shake_128(salt + word.encode("utf-8", "surrogatepass")).digest(n_bytes)
             for word in tokens.words
         )
         bits = np.frombuffer(hashes, dtype=np.uint8).reshape(len(tokens.words), n_bytes)
-        signs = 2.0 * np.unpackbits(bits, axis=1)[:, : self._dimensions] - 1.0
+        signs = 2.0 * np.unpackbits(bits, axis=1)[:, : self.dimensions] - 1.0
         # Sums of integers are exact, so that their order does not matter.
         vectors: FloatArray = unit_vectors(count_words(tokens).astype(np.float64) @ signs)
         return vectors

@@ -35,7 +35,7 @@ class _AverageEncoder(WordEncoder):
         """Take gensim's vectors of words, and the relative frequencies of the words, (n_words,)."""
         self._vectors, self._frequencies = vectors, frequencies
         parts = getattr(vectors, "vectors_ngrams", None)
-        self._fingerprint = hash_of(
+        self.fingerprint = hash_of(
             settings, vectors.index_to_key, vectors.vectors, frequencies, parts
         )
 
@@ -128,7 +128,7 @@ class FastTextEncoder(_AverageEncoder):
     [True, False]
     """
 
-    _kind = "fasttext"
+    _kind = name = "fasttext"
 
     def __init__(
         self,
@@ -140,9 +140,6 @@ class FastTextEncoder(_AverageEncoder):
         self._arguments = arguments_of(locals())
         self._dimensions = optional_count(dimensions, "dimensions")
         self._epochs = optional_count(epochs, "epochs")
-
-    def __repr__(self) -> str:
-        return f"FastTextEncoder({self._dimensions})"
 
     def epochs_for(self, n_words: int) -> int:
         """Return the number of epochs for texts of `n_words` words."""
@@ -214,10 +211,9 @@ def _hash_word(word: str) -> int:
 
 
 MAGIC, VERSION = 793712314, 12
-HEADER = struct.Struct("<2i12id2i")
-"""Of a fastText model: magic number, version, dimensions, window, epochs, least count, negatives,
-n-grams of words, loss, model, buckets, shortest and longest n-gram, update rate, sampling
-threshold; then the numbers of entries and of words."""
+HEADER = struct.Struct("<3i28xi4xi12x2i")
+"""Of a fastText model: magic number, version and dimensions; buckets; the longest n-gram; and the
+numbers of entries and of words."""
 
 
 def _read_word_vectors(path: Path) -> tuple[Any, Float64Array]:
@@ -254,9 +250,7 @@ def _check_header(path: Path) -> None:
         head = file.read(HEADER.size)
     if len(head) < HEADER.size:
         raise ValueError("the file is too short for a fastText model")
-    magic, version, dimensions, *_, n_buckets, _, longest, _, _, n_entries, n_words = HEADER.unpack(
-        head
-    )
+    magic, version, dimensions, n_buckets, longest, n_entries, n_words = HEADER.unpack(head)
     if (magic, version) != (MAGIC, VERSION):
         raise ValueError(f"it is no fastText model of version {VERSION}")
     if n_entries != n_words:
@@ -289,14 +283,6 @@ class WordVectorEncoder(_AverageEncoder):
     _lowercase = False
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        path = os.fspath(path)
+        self.name = path = os.fspath(path)
         self._arguments = arguments_of(locals())
         self._set_vectors(*_read_word_vectors(Path(path)), self._kind)
-
-    def __repr__(self) -> str:
-        return f"WordVectorEncoder({self.name!r})"
-
-    @property
-    def name(self) -> str:
-        """Path of the file."""
-        return str(self._arguments["path"])

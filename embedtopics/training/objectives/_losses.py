@@ -271,10 +271,10 @@ def _check_decoder(trainable: Trainable) -> None:
         got = f"{recipe.checkpoint.family!r} ({trainable.name})"
         raise InputError("encoder", families, found=got, remedy="learn from texts with simcse")
     config: Any = trainable.model[0].model.config  # type: ignore[union-attr]
-    layers = config.num_hidden_layers + 1
+    depth = json.loads(recipe.checkpoint.configuration).get("num_hidden_layers")
     changes_width = recipe.dimensions is not None or len(recipe.pooling) > 1
     changes_width = changes_width or any(isinstance(step, Dense) for step in recipe.steps)
-    if changes_width or layers != recipe.checkpoint.n_layers or trainable.has_adapters:
+    if changes_width or config.num_hidden_layers != depth or trainable.has_adapters:
         expected = (
             "one with all its layers and vectors as they are pooled, as tsdae's decoder has them"
         )

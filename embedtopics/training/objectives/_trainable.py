@@ -42,13 +42,11 @@ def model_of(recipe: Recipe) -> SentenceTransformer:
     from sentence_transformers.sentence_transformer.modules import Pooling
 
     checkpoint = recipe.checkpoint
-    if checkpoint.width is None or (recipe.layers != 1 and checkpoint.n_layers is None):
-        expected = "a checkpoint with width and number of layers in its configuration"
+    if checkpoint.width is None:
+        expected = "a checkpoint with its width in the configuration"
         raise InputError("encoder", expected, str(checkpoint.folder))
     modules: list[Any] = [_transformer(recipe)]
-    if recipe.layers != 1:
-        modules.append(_weighted_layers(recipe))
-    pools_prompt = checkpoint.head.pools_prompt
+    pools_prompt = checkpoint.pools_prompt
     modules.append(Pooling(checkpoint.width, recipe.pooling, include_prompt=pools_prompt))
     modules += [_step(step) for step in recipe.steps]
     if recipe.dimensions is not None:
@@ -97,22 +95,6 @@ def _transformer(recipe: Recipe) -> nn.Module:
                 do_lower_case=checkpoint.lower_case,
             )
     module.model = model
-    model.config.output_hidden_states = recipe.layers != 1
-    return module
-
-
-def _weighted_layers(recipe: Recipe) -> nn.Module:
-    """Return the mean of several layers as a module, with weights that are not learned."""
-    import torch
-    from sentence_transformers.sentence_transformer.modules import WeightedLayerPooling
-
-    n_layers, width = recipe.checkpoint.n_layers or 0, recipe.checkpoint.width or 0
-    if isinstance(recipe.layers, int):
-        weights = [0.0] * (n_layers - recipe.layers) + [1 / recipe.layers] * recipe.layers
-    else:
-        weights = list(recipe.layers)
-    module = WeightedLayerPooling(width, num_hidden_layers=n_layers - 1, layer_start=0)
-    module.layer_weights = torch.nn.Parameter(torch.tensor(weights), requires_grad=False)
     return module
 
 
@@ -303,7 +285,7 @@ def _sentence_trainable(encoder: SentenceEncoder, settings: TrainingSettings) ->
         read = tokenize(tokenizer, check_texts(texts), show_progress=False, **options)
         return [np.frombuffer(ids, dtype=np.int32).tolist() for ids in read.ids]
 
-    pools_prompt = recipe.checkpoint.head.pools_prompt
+    pools_prompt = recipe.checkpoint.pools_prompt
     return Trainable(
         model=model,
         encoder=encoder,
@@ -337,9 +319,6 @@ def _differences(recipe: Recipe) -> Iterator[Decision]:
     if recipe.dimensions is not None:
         text = f"Vectors are cut to {recipe.dimensions} dimensions by a layer that is not learned."
         yield Decision("training", "dimensions", recipe.dimensions, text)
-    if recipe.layers != 1:
-        text = "The encoder takes the mean of several layers; their weights were not learned."
-        yield Decision("training", "layers", str(recipe.layers), text)
 
 
 def _static_trainable(encoder: StaticEncoder, settings: TrainingSettings) -> Trainable:
@@ -350,12 +329,11 @@ def _static_trainable(encoder: StaticEncoder, settings: TrainingSettings) -> Tra
 
     tokenizer = Tokenizer.from_str(encoder.tokenizer_json)
     length = encoder.max_length if settings.max_length is None else settings.max_length
-    table = encoder.table if encoder.weights is None else encoder.table * encoder.weights[:, None]
     reader = TokenReader(tokenizer, length)
     cutting = Tokenizer.from_str(tokenizer.to_str())
     if encoder.max_length is not None:
         cutting.enable_truncation(encoder.max_length)  # sentence-transformers leaves it to this
-    module = StaticEmbedding(cutting, torch.tensor(table))
+    module = StaticEmbedding(cutting, torch.tensor(encoder.table))
     if reader.unknown_id >= 0:
         module.embedding.padding_idx = reader.unknown_id  # left out of the mean, as in the encoder
     with silent_transformers():
@@ -366,9 +344,9 @@ def _static_trainable(encoder: StaticEncoder, settings: TrainingSettings) -> Tra
         )
 
     def tokenize_texts(texts: Sequence[str]) -> list[list[int]]:
-        bags = reader.read(check_texts(texts))
-        ends = bags.offsets.tolist()
-        return [bags.ids[a:b].tolist() for a, b in itertools.pairwise(ends)]
+        tokens = reader.read(check_texts(texts)).tokens
+        ends = tokens.indptr.tolist()
+        return [tokens.indices[a:b].tolist() for a, b in itertools.pairwise(ends)]
 
     return Trainable(
         model=model.eval(),

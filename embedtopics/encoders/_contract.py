@@ -355,7 +355,7 @@ def _adopted(*names: str, convert: Callable[[Any], Any] = lambda value: value) -
 
     def adopt(self: Any) -> Any:
         value = self._first(*names)
-        return getattr(BaseEncoder, names[0]).value if value is None else convert(value)
+        return getattr(super(ForeignEncoder, self), names[0]) if value is None else convert(value)
 
     return property(adopt, doc=document)
 
@@ -374,6 +374,8 @@ class ForeignEncoder(BaseEncoder):
     prompts = _adopted("prompts", convert=dict)
     max_length = _adopted("max_length", "max_seq_length")
     tokenizer_json = _adopted("tokenizer_json")
+    count_tokens = _adopted("count_tokens")
+    windows = _adopted("windows")
     dimensions = _adopted(
         "dimensions", "get_embedding_dimension", "get_sentence_embedding_dimension",
         convert=lambda width: width() if callable(width) else width,
@@ -433,16 +435,6 @@ class ForeignEncoder(BaseEncoder):
         """Return the encoder of queries or documents, if the object distinguishes them."""
         method = f"encode_{kind}"
         return ForeignEncoder(self._encoder, method) if self._first(method) else self
-
-    def count_tokens(self, texts: Sequence[str]) -> Encoding | None:
-        """Return how much of each text would be read, if the object counts it."""
-        count = self._first("count_tokens")
-        return None if count is None else count(texts)
-
-    def windows(self, texts: Sequence[str]) -> list[list[Span]] | None:
-        """Return the spans that the object can read at once, where it cuts texts."""
-        cut = self._first("windows")
-        return None if cut is None else cut(texts)
 
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None

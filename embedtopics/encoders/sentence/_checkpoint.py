@@ -141,7 +141,6 @@ class Recipe:
 
     name: str
     revision: str | None
-    source: str
     checkpoint: Checkpoint
     pooling: tuple[str, ...]
     steps: tuple[Step, ...]

@@ -184,7 +184,8 @@ class SentenceEncoder(BaseEncoder):
             checkpoint = replace(checkpoint, prompts={**checkpoint.prompts, **prompts})
         steps, limit = checkpoint.steps, checkpoint.position_limit
         ends_scaled = bool(steps) and isinstance(steps[-1], Scale)
-        max_length = checked_count(max_length or checkpoint.max_length, "max_length", LEAST_LENGTH)
+        max_length = checkpoint.max_length if max_length is None else max_length
+        max_length = checked_count(max_length, "max_length", LEAST_LENGTH)
         if limit is not None and max_length > limit:
             most = f"at most {limit}, all that this model can read"
             raise InputError("max_length", most, max_length, "or choose a model for longer texts")
@@ -192,7 +193,6 @@ class SentenceEncoder(BaseEncoder):
         self.recipe = Recipe(
             name=os.fspath(name),
             revision=revision,
-            source=source,
             checkpoint=checkpoint,
             pooling=tuple(modes) or checkpoint.pooling,
             steps=steps[:-1] if ends_scaled else steps,
@@ -346,7 +346,7 @@ class SentenceEncoder(BaseEncoder):
         recipe = self.recipe
         return {
             # An absolute path is valid in every working directory.
-            "name": os.path.abspath(recipe.name) if recipe.source == "path" else recipe.name,
+            "name": os.path.abspath(recipe.name) if self.source == "path" else recipe.name,
             "revision": recipe.revision,
             "pooling": recipe.pooling[0] if len(recipe.pooling) == 1 else list(recipe.pooling),
             "normalize": recipe.normalize,

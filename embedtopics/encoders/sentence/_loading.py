@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import sha256
@@ -265,46 +265,30 @@ def cached_snapshot(repository: str, revision: str | None) -> Path:
 
 def download_snapshot(repository: str, revision: str | None, *, with_code: bool) -> Path:
     """Download a repository from the hub into its cache, announced; or raise `Miss`."""
-    from huggingface_hub import HfApi, hf_hub_download, is_offline_mode, snapshot_download
+    from huggingface_hub import hf_hub_download, is_offline_mode, snapshot_download
     from huggingface_hub.errors import EntryNotFoundError, RepositoryNotFoundError
-    from huggingface_hub.utils import filter_repo_objects
 
     place = f"hub ({repository}"
     if is_offline_mode():
         raise Miss(f"{place}: HF_HUB_OFFLINE is set)", final=True)
+    message = f"fetching {repository} from the Hugging Face hub into its cache, once"
+    logger.info(message)
+    sys.stderr.write(f"embedtopics: {message}\n")
+    options: dict[str, Any] = {"revision": revision, "etag_timeout": _TIMEOUT}
+    patterns = [*_FILES, *["*.py"] * with_code]
     # Failed requests raise exceptions of the HTTP library of the hub's client, which has changed
     # before, so that all exceptions are caught.
     try:
-        info = HfApi().model_info(
-            repository, revision=revision, timeout=_TIMEOUT, files_metadata=True
+        folder = Path(
+            snapshot_download(
+                repository, allow_patterns=patterns, ignore_patterns=_OTHER_RUNTIMES, **options
+            )
         )
+        if not (folder / "modules.json").is_file():  # lets the cache remember that there is none
+            with suppress(EntryNotFoundError):
+                hf_hub_download(repository, "modules.json", **options)
     except RepositoryNotFoundError:
         raise Miss(f"{place}: no such public repository)") from None
     except Exception as error:
         raise Miss(f"{place}: {one_line(error)})", final=True) from None
-    sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
-    patterns = [*_FILES, *["*.py"] * with_code]
-    files = list(
-        filter_repo_objects(sizes, allow_patterns=patterns, ignore_patterns=_OTHER_RUNTIMES)
-    )
-    if not any(name.endswith(".safetensors") for name in files):
-        raise Miss(f"{place}: has no safetensors weights)", final=True)
-    message = (
-        f"downloading {repository} at revision {info.sha} (about "
-        f"{sum(sizes[name] for name in files) / 1e6:.0f} MB) from the Hugging Face hub into its "
-        "cache, once"
-    )
-    logger.info(message)
-    sys.stderr.write(f"embedtopics: {message}\n")
-    try:
-        folder = snapshot_download(
-            repository, revision=revision, allow_patterns=files, etag_timeout=_TIMEOUT
-        )
-        if "modules.json" not in sizes:  # lets the cache remember that there is none
-            with suppress(EntryNotFoundError):
-                hf_hub_download(
-                    repository, "modules.json", revision=str(info.sha), etag_timeout=_TIMEOUT
-                )
-    except Exception as error:
-        raise Miss(f"{place}: the download failed: {one_line(error)})", final=True) from None
-    return Path(folder)
+    return folder

@@ -173,12 +173,6 @@ class StaticEncoder(BaseEncoder):
         self._tokenizer = parse_tokenizer(files.tokenizer)
         self._reader = TokenReader(self._tokenizer, files.max_length)
 
-    @cached_property
-    def vocabulary(self) -> tuple[str, ...]:
-        """Token of each row of the table."""
-        numbered = self._tokenizer.get_vocab()
-        return tuple(sorted(numbered, key=numbered.__getitem__))
-
     @property
     def tokenizer_json(self) -> str:
         """Tokenizer as JSON of the tokenizers library, without truncation and padding."""

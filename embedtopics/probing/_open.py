@@ -99,12 +99,7 @@ class _RandomModel(SentenceEncoder):
 
     def __init__(self, folder: Path, name: str, max_length: int) -> None:
         super().__init__(folder, max_length=max_length)
-        self._shown_name = name
-
-    @property
-    def name(self) -> str:
-        """The encoder whose architecture it has, and its random state."""
-        return self._shown_name
+        self.name = name
 
 
 @contextmanager

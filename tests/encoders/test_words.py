@@ -90,7 +90,7 @@ def test_settings_make_it_again(encoder, others):
 @pytest.mark.parametrize("encoder", [TfidfEncoder(), FastTextEncoder()])
 def test_what_needs_texts_says_so_before_the_fit(encoder):
     for ask in (
-        lambda: encoder.fingerprint, lambda: encoder.dimensions, lambda: encoder.encode(TEXTS),
+        lambda: encoder.dimensions, lambda: encoder.encode(TEXTS),
         lambda: encoder.count_tokens(TEXTS),
     ):  # fmt: skip
         with pytest.raises(NotFittedError, match=r"Encoder .* call fit\(texts\) first"):

@@ -17,7 +17,7 @@ from benchmarks.corpora import LabelledCorpus, load_labelled
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from benchmarks.topic_quality import word_tokens
-from embedtopics.evaluation import c_uci, c_v, npmi, u_mass
+from embedtopics.evaluation import c_v, npmi, u_mass
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._stop_words import stop_words_for
@@ -33,7 +33,6 @@ ROUNDS = 3
 MEASURES: dict[str, Callable[..., np.ndarray]] = {
     "c_npmi": npmi,
     "c_v": c_v,
-    "c_uci": c_uci,
     "u_mass": u_mass,
 }
 

@@ -251,8 +251,7 @@ class Chat:
         recorded = self.record.find(entry)
         if recorded is not None:
             try:
-                value = self.parse(recorded.content)
-                return ChatAnswer(value, recorded.content, was_sent=False)
+                return ChatAnswer(self.parse(recorded.content), recorded.content, was_sent=False)
             except UnusableAnswer as error:  # somebody may have edited the record
                 if not self.record.retry_unusable:
                     reason = recorded.error or str(error)
@@ -289,7 +288,9 @@ class Chat:
                 answer = self._send(client, question, self.formats[place])
             except CallError as error:
                 is_last = place + 1 == len(self.formats)
-                if self._is_format_accepted or error.status not in UNSUPPORTED or is_last:
+                # llama-cpp-python has an error of its own, 500, that names the field.
+                is_refusal = error.status in UNSUPPORTED or "response_format" in str(error)
+                if self._is_format_accepted or not is_refusal or is_last:
                     # It was not the format that the server refused.
                     self._format = place if self._is_format_accepted else 0
                     raise
@@ -316,7 +317,7 @@ class Chat:
                 extra_body={**self.request, **form},
                 extra_headers=headers,
             )
-            answer = json.loads(response.content)
+            return json.loads(response.content)
         except openai.APITimeoutError:
             raise CallError(f"no answer within {self.timeout:g} s") from None
         except openai.APIConnectionError as error:
@@ -335,7 +336,6 @@ class Chat:
             raise CallError(reason, is_general=is_general, status=code) from None
         except (ValueError, RecursionError):
             raise UnusableAnswer("the answer is not JSON") from None
-        return answer
 
     def _excerpt(self, text: str) -> str:
         """Return the beginning of a server's message, without the key and control characters."""

@@ -1,6 +1,6 @@
 from ._agreement import agreement as agreement
+from ._agreement import dawid_skene as dawid_skene
 from ._agreement import krippendorff_alpha as krippendorff_alpha
-from ._coherence import c_uci as c_uci
 from ._coherence import c_v as c_v
 from ._coherence import diversity as diversity
 from ._coherence import npmi as npmi

@@ -13,7 +13,7 @@ from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_sums
 from embedtopics.evaluation.results import COVERED, Agreement
-from embedtopics.protocols import Float64Array, Int64Array, RandomState
+from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,3 +318,89 @@ def krippendorff_alpha(
     value = float(alpha(columns.sum(axis=0)[None])[0])
     drawn = alpha(resampled_sums(columns, seed=resolve_seed(random_state)))
     return Alpha(value, *_around(value, drawn, len(columns), -1.0))
+
+
+class DawidSkene(NamedTuple):
+    """The classes behind the ratings of several coders; see `dawid_skene`."""
+
+    classes: tuple[Any, ...]
+    shares: Float64Array
+    low: Float64Array
+    high: Float64Array
+    posterior: Float64Array
+    confusion: Float64Array
+
+
+def dawid_skene(
+    ratings: npt.ArrayLike, *, n_resamples: int = 200, random_state: RandomState = 0
+) -> DawidSkene:
+    """Estimate the true classes of units, and the errors of each coder.
+
+    Maximum likelihood by EM (Dawid and Skene 1979, "Maximum likelihood estimation of observer
+    error-rates using the EM algorithm"). Coders are taken to err independently. If they share
+    errors, as language models do, the estimates are wrong, and only gold labels show it.
+
+    Parameters
+    ----------
+    ratings : array_like of shape (n_coders, n_units)
+        Classes of three coders or more; NaN or None is a missing rating.
+    n_resamples : int
+        Resamples of units, which give the intervals.
+    random_state : int, numpy.random.Generator or None
+
+    Returns
+    -------
+    DawidSkene
+        `classes`; `shares` of shape (n_classes,) with `low` and `high`, their 95 % intervals;
+        `posterior` (n_units, n_classes), the probability of each class of a unit; `confusion`
+        (n_coders, n_classes, n_classes), the probability that a coder rates a unit of the class in
+        the row as the class in the column.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than three coders.
+    """
+    import pandas as pd
+
+    table = np.asarray(ratings, dtype=object)
+    if table.ndim != 2 or len(table) < 3:
+        raise InputError("ratings", "rows of at least 3 coders", found=f"shape {table.shape}")
+    flat, classes = pd.factorize(table.ravel(), sort=True)
+    patterns, of_unit, counts = np.unique(
+        flat.reshape(table.shape), axis=1, return_inverse=True, return_counts=True
+    )
+    votes = (patterns[:, :, None] == np.arange(len(classes))).transpose(1, 0, 2)
+    n, n_votes = table.shape[1], votes.sum(axis=1) + 1e-3
+    start = n_votes / n_votes.sum(axis=1, keepdims=True)
+    shares, confusion, posterior = _maximize(votes, counts[None] / n, start[None])
+    rng = np.random.default_rng(resolve_seed(random_state))
+    weights = rng.multinomial(n, counts / n, size=n_resamples) / n
+    low, high = interval(_maximize(votes, weights, posterior)[0], n)
+    posterior = posterior[0, of_unit.ravel()]
+    return DawidSkene(tuple(classes), shares[0], low, high, posterior, confusion[0])
+
+
+def _maximize(
+    votes: BoolArray, weights: Float64Array, posterior: Float64Array
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Return shares, confusions and posteriors of weighted patterns at the fixed point of EM.
+
+    `votes` are (n_patterns, n_coders, n_classes); the others begin with a sample of patterns.
+    """
+    n_patterns, n_coders, n_classes = votes.shape
+    flat = votes.reshape(n_patterns, -1).astype(np.float64)
+    shares = np.zeros(n_classes)
+    for _ in range(1000):
+        joint = (posterior * weights[:, :, None]).transpose(0, 2, 1)
+        before, shares = shares, joint.sum(axis=2)
+        if np.abs(shares - before).max() < 1e-6:
+            break
+        # A rating that a coder never gave to a class stays possible: its logarithm is finite.
+        cells = (joint @ flat + 1e-9).reshape(-1, n_classes, n_coders, n_classes)
+        confusion = cells / cells.sum(axis=3, keepdims=True)
+        logs = np.log(confusion).reshape(-1, n_classes, n_coders * n_classes) @ flat.T
+        logs += np.log(shares + 1e-300)[:, :, None]
+        raised = np.exp(logs - logs.max(axis=1, keepdims=True)).transpose(0, 2, 1)
+        posterior = raised / raised.sum(axis=2, keepdims=True)
+    return shares, confusion.transpose(0, 2, 1, 3), posterior

@@ -85,7 +85,10 @@ def count_together(
     topics: Sequence[Sequence[str]], tokens: TokenStream, window: int | None
 ) -> Iterator[CooccurrenceCounts]:
     """Count windows for each topic; the stream is read once for all of them."""
-    n_windows = n_windows_of(tokens, window)
+    n_windows = len(tokens)
+    if window is not None:
+        lengths = np.diff(tokens.offsets) - checked_count(window, "window")
+        n_windows = int(np.maximum(lengths + 1, 1).sum())
     refuse_strings(topics)
     vocabulary = {word for topic in topics for word in topic}
     id_of = {word: i for i, word in enumerate(tokens.words) if word in vocabulary}
@@ -106,14 +109,6 @@ def count_together(
         distinct, order = np.unique(ids, return_inverse=True)
         counts = occurrences.count(np.searchsorted(word_ids, distinct), window)
         yield CooccurrenceCounts(counts / max(n_windows, 1), order)
-
-
-def n_windows_of(tokens: TokenStream, window: int | None) -> int:
-    """Return the number of windows, or of documents without a window."""
-    if window is None:
-        return len(tokens)
-    checked_count(window, "window")
-    return int(np.maximum(np.diff(tokens.offsets) - window + 1, 1).sum())
 
 
 def refuse_strings(topics: Sequence[Sequence[str]]) -> None:
@@ -232,33 +227,6 @@ def npmi(
     return _means_over_pairs(topics, tokens, window, _npmi)
 
 
-def c_uci(
-    topics: Sequence[Sequence[str]], tokens: TokenStream, *, window: int | None = 10
-) -> Float64Array:
-    """Measure the coherence of each topic by pointwise mutual information.
-
-    The mean over all pairs of log((p(a, b) + 1e-12) / (p(a) p(b))) (Newman et al. 2010, C_UCI of
-    Röder et al. 2015). It has no upper bound, and one pair that never co-occurs outweighs all
-    others; `npmi` normalizes it to the range from -1 to 1.
-
-    Parameters
-    ----------
-    topics, tokens, window
-        As for `npmi`.
-
-    Returns
-    -------
-    float64 ndarray of shape (n_topics,)
-        As gensim's ``CoherenceModel(coherence="c_uci")``; NaN as for `npmi`.
-
-    Raises
-    ------
-    InputError
-        As `npmi`.
-    """
-    return _means_over_pairs(topics, tokens, window, _pmi)
-
-
 def c_v(
     topics: Sequence[Sequence[str]], tokens: TokenStream, *, window: int | None = 110
 ) -> Float64Array:
@@ -325,13 +293,9 @@ def u_mass(topics: Sequence[Sequence[str]], tokens: TokenStream) -> Float64Array
     )
 
 
-def _pmi(counts: CooccurrenceCounts) -> Float64Array:
-    expected = counts.single[:, None] * counts.single[None, :]
-    return np.asarray(np.log((counts.together + EPSILON) / expected))
-
-
 def _npmi(counts: CooccurrenceCounts) -> Float64Array:
-    return _pmi(counts) / -np.log(counts.together + EPSILON)
+    together, expected = counts.together + EPSILON, np.outer(counts.single, counts.single)
+    return np.asarray(np.log(together / expected) / -np.log(together))
 
 
 def _means_over_pairs(

@@ -265,11 +265,6 @@ def evaluate_encoder(
     ------
     InputError
         If the encoder does not return one finite vector per text.
-
-    Examples
-    --------
-    >>> pairs = read_pairs("scored.csv")  # doctest: +SKIP
-    >>> evaluate_encoder(SentenceEncoder(), pairs).to_frame()  # doctest: +SKIP
     """
     sets = [examples] if isinstance(examples, TaskSet) else list(examples)
     seed = resolve_seed(random_state)
@@ -349,10 +344,6 @@ def score_differences(scores: Sequence[EncoderScores]) -> pd.DataFrame:
     ------
     InputError
         If the examples or the seed differ.
-
-    References
-    ----------
-    Efron and Tibshirani (1993), "An Introduction to the Bootstrap", section 13.3.
     """
     import pandas as pd
 

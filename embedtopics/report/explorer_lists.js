@@ -65,10 +65,11 @@ function addTableRow(row, place, first, focused, text, id) {
   if (focused === String(place)) line.focus({ preventScroll: true });
 }
 function factsOf(row, id) {
-  const facts = [about.hasIds ? id : `row ${formatNumber(Store.rowNumber(row) + 1)}`];
+  const facts = [];
   if (Store.times && Store.times[row] !== NO_TIME) facts.push(formatDay(Store.times[row]));
   if (Store.groups && Store.groups[row]) facts.push(groupName(Store.groups[row]));
-  return facts;
+  // Last: a long id would leave no room for a date.
+  return [...facts, about.hasIds ? id : `row ${formatNumber(Store.rowNumber(row) + 1)}`];
 }
 // Append a text with the searched words marked.
 function addHighlighted(parent, text) {

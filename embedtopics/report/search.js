@@ -45,7 +45,12 @@
     return element;
   };
   const complain = (error) => { $("message").textContent = error.message || String(error); };
-  const shown = (value) => Array.isArray(value) ? value.join(", ") : value === null ? "–" : String(value);
+  const TIME = /^(\d{4}-\d\d-\d\d)T(?:00:00:00|(\d\d:\d\d)[\d:.]*)$/;
+  function shown(value) {
+    if (typeof value === "boolean") return value ? "yes" : "no";
+    if (Array.isArray(value)) return value.join(", ");
+    return value === null ? "–" : String(value).replace(TIME, (_, day, clock) => clock ? `${day} ${clock}` : day);
+  }
 
   // Filters: values of one column are alternatives, columns are all required
 
@@ -73,6 +78,7 @@
     for (const column of about.facets) {
       const values = facets[column] || [];
       if (!values.length) continue;
+      if (values.every(([value]) => /^\d{4}$/.test(value))) values.sort(([a], [b]) => a - b);  // years
       const box = make("fieldset", "", $("facets"));
       make("legend", column, box);
       values.forEach(([value, n], place) => {
@@ -118,7 +124,8 @@
     const head = make("h2", "", item);
     button(titleOf(hit), head, "", () => read(hit)).dataset.hit = hit.id;
     const known = about.facets.filter((name) => hit.metadata[name] !== null && hit.metadata[name] !== undefined && shown(hit.metadata[name]) !== "");
-    const facts = known.map((name) => shown(hit.metadata[name]));
+    const facts = known.filter((name) => hit.metadata[name] !== false)
+      .map((name) => hit.metadata[name] === true ? name : shown(hit.metadata[name]));
     if (hit.topic !== null && !known.includes("topic_name")) facts.push(`topic ${hit.topic}`);
     if (facts.length) make("p", facts.join(" · "), item, "about");
     const snippet = make("p", "", item, "snippet");
@@ -232,9 +239,12 @@
       opened = document_.id;
       $("read-title").textContent = titleOf(document_);
       const [begin, end] = codeUnits(document_.text, hit.span);
-      $("read-text").replaceChildren(document_.text.slice(0, begin));
-      const passage = make("span", document_.text.slice(begin, end), $("read-text"), begin > 0 || end < document_.text.length ? "passage" : "");
-      $("read-text").append(document_.text.slice(end));
+      const { text } = document_;
+      $("read-text").replaceChildren();
+      addMarked(text.slice(0, begin), hit, $("read-text"));
+      const passage = make("span", "", $("read-text"), begin > 0 || end < text.length ? "passage" : "");
+      addMarked(text.slice(begin, end), hit, passage);
+      addMarked(text.slice(end), hit, $("read-text"));
       $("read-data").replaceChildren();
       for (const [name, value] of Object.entries({ id: document_.id, ...document_.metadata })) {
         make("dt", name, $("read-data"));
@@ -247,6 +257,25 @@
     } catch (error) {
       complain(error);
     }
+  }
+
+  // Append a text, with the words marked that the snippet marks and that matched.
+  function addMarked(text, hit, parent) {
+    const marked = hit.snippet.filter(([, isMarked]) => isMarked).map(([word]) => word);
+    const words = [...new Set([...marked, ...Object.keys(hit.terms)])].sort((a, b) => b.length - a.length);
+    // Scripts without spaces have no word boundaries.
+    const spaceless = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
+    const patterns = words.map((word) => {
+      const literal = word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+      return spaceless.test(word) ? literal : `(?<![\\p{L}\\p{N}])${literal}(?![\\p{L}\\p{N}\\p{M}])`;
+    });
+    let position = 0;
+    for (const match of words.length ? text.matchAll(new RegExp(patterns.join("|"), "giu")) : []) {
+      parent.append(text.slice(position, match.index));
+      make("mark", match[0], parent);
+      position = match.index + match[0].length;
+    }
+    parent.append(text.slice(position));
   }
 
   // Convert a span in characters to UTF-16 code units.

@@ -153,7 +153,7 @@ class TestInABrowser:
             assert browser.ask("document.activeElement.dataset.hit").startswith("a/")
             browser.ask("document.activeElement.click()")
             browser.wait("document.querySelector('#reader').open")
-            marks = "[...document.querySelectorAll('#read-text mark')].map((one) => one.textContent)"
+            marks = "[...document.querySelectorAll('#read-text mark')].map((m) => m.textContent)"
             assert "owl" in browser.ask(marks)
             browser.ask("getSelection().selectAllChildren(document.querySelector('#read-text'))")
             browser.wait("!document.querySelector('#read-passage').disabled")

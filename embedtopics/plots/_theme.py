@@ -240,7 +240,7 @@ def name_axis(names: Sequence[str], length: int | None = 40) -> Spec:
 
 
 def lined_axis(names: Sequence[str]) -> Spec:
-    """Return an axis of names on up to two short lines, so that a narrow figure has room."""
+    """Return an axis of names on up to two short lines, which fit into narrow figures."""
     lines = [name_lines(name, 24, 2) for name in names]
     axis = name_axis(["  <br>".join(map(escape, name)) for name in lines], None)
     return {**axis, "tickfont": {"size": 11}}

@@ -68,7 +68,7 @@ function factsOf(row, id) {
   const facts = [];
   if (Store.times && Store.times[row] !== NO_TIME) facts.push(formatDay(Store.times[row]));
   if (Store.groups && Store.groups[row]) facts.push(groupName(Store.groups[row]));
-  // Last: a long id would leave no room for a date.
+  // Last: a long id would hide the date.
   return [...facts, about.hasIds ? id : `row ${formatNumber(Store.rowNumber(row) + 1)}`];
 }
 // Append a text with the searched words marked.

@@ -45,10 +45,8 @@ def count_terms(
     *,
     ngram_range: tuple[int, int] = (1, 2),
     min_df: int | float | None = None,
-    max_df: int | float = 1.0,
     stop_words: Iterable[str] = (),
     function_words: Iterable[str] = (),
-    max_terms: int | None = None,
 ) -> TermCounts:
     """Count the words and n-grams of every document.
 
@@ -56,7 +54,7 @@ def count_terms(
     may stand inside (``bank of england``).
     """
     shortest, longest = checked_ngram_range(ngram_range)
-    fewest, most = document_limits(min_df, max_df, len(tokens))
+    fewest = fewest_documents(min_df, len(tokens))
     stops = {word.lower() for word in stop_words}
     functions = {word.lower() for word in function_words}
     lowered = [word.lower() for word in tokens.words]
@@ -70,20 +68,15 @@ def count_terms(
         dtype=bool,
     )
     names: list[str] = []
-    streams, lengths, holders = [], [], []
+    streams, lengths = [], []
     for n, stream, n_holders, ids in _ngrams(tokens, edge, longest, fewest):
         if n < shortest:
             continue
-        is_term = edge[ids[:, 0]] & edge[ids[:, -1]] & (n_holders >= fewest) & (n_holders <= most)
+        is_term = edge[ids[:, 0]] & edge[ids[:, -1]] & (n_holders >= fewest)
         streams.append((stream, np.where(is_term, len(names) + np.cumsum(is_term) - 1, -1)))
         names += [" ".join(tokens.words[i] for i in row) for row in ids[is_term].tolist()]
         lengths.append(np.full(int(is_term.sum()), n, dtype=np.int8))
-        holders.append(n_holders[is_term])
     order = sorted(range(len(names)), key=names.__getitem__)
-    if max_terms is not None and max_terms < len(order):
-        n_holders = np.concatenate(holders)
-        most_common = sorted(order, key=lambda i: -n_holders[i])[:max_terms]
-        order = sorted(most_common, key=names.__getitem__)
     place = np.full(len(names) + 1, -1, dtype=np.int32)  # the last one for -1
     place[order] = np.arange(len(order), dtype=np.int32)
     ordered = [(stream, place[number]) for stream, number in streams]
@@ -223,28 +216,24 @@ def _ngrams(
         if n == longest:
             begins, ends = begins & edge[ids[:, 0]], ends & edge
         grams, pairs = _kernels.number_ngrams(
-            grams, tokens.ids, tokens.offsets, begins, ends, n, fewest, n_slots
+            grams, tokens.ids, tokens.parts, begins, ends, n, fewest, n_slots
         )
         ids = np.column_stack([ids[pairs // n_words], pairs % n_words])
         holders = _kernels.count_holders(grams, tokens.offsets, len(pairs))
         yield n, grams, holders, ids
 
 
-def document_limits(
-    min_df: int | float | None, max_df: int | float, n_documents: int
-) -> tuple[int, int]:
-    """Return the minimum and maximum number of documents with a term."""
+def fewest_documents(min_df: int | float | None, n_documents: int) -> int:
+    """Return the minimum number of documents with a term."""
     if min_df is None:
-        min_df = 1 if n_documents < 20 else 2 if n_documents <= 10_000 else 5
-    limits = []
-    for name, limit, rounded in (("min_df", min_df, np.ceil), ("max_df", max_df, np.floor)):
-        share = isinstance(limit, float | np.floating)
-        if limit < 0 or (share and limit > 1):
-            raise InputError(name, "a number of documents or a share from 0.0 to 1.0", limit)
-        if name == "min_df" and limit > max(n_documents, 1):
-            raise InputError(name, f"at most the number of distinct texts ({n_documents:,})", limit)
-        limits.append(int(rounded(limit * n_documents)) if share else int(limit))
-    return max(limits[0], 1), limits[1]
+        return 1 if n_documents < 20 else 2 if n_documents <= 10_000 else 5
+    is_share = isinstance(min_df, float | np.floating)
+    if min_df < 0 or (is_share and min_df > 1):
+        raise InputError("min_df", "a number of documents or a share from 0.0 to 1.0", min_df)
+    if min_df > max(n_documents, 1):
+        expected = f"at most the number of distinct texts ({n_documents:,})"
+        raise InputError("min_df", expected, min_df)
+    return max(int(np.ceil(min_df * n_documents)) if is_share else int(min_df), 1)
 
 
 def _among(words: tuple[str, ...], listed: Iterable[str]) -> tuple[str, ...]:

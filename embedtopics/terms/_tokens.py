@@ -19,6 +19,8 @@ one word.
 - Web and mail addresses, HTML tags, emoji, symbols and punctuation are dropped, and the signs of
   @names and #tags. `WordRules` can keep all four as words, drop all, or split names and tags at
   their capitals: ``#ClimateActionNow`` is ``climate``, ``action``, ``now``.
+- Phrases do not cross punctuation, an empty line, a dropped address or ``'s``. Quotation marks and
+  the point of an abbreviation of up to two letters (``st. louis``) may stand inside.
 """
 
 import html
@@ -38,12 +40,12 @@ from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.terms._rules import is_emoji, lemma_of, script_runs, segment_run, words_by_function
 from embedtopics.terms.results import TokenStream, WordRules
 
-# Only one step runs over the whole text: it cuts at the ASCII characters that no word holds, and
-# numbers the different pieces. Patterns then find the chunks between punctuation in each different
-# piece, and `_split` makes words of them.
+# Only one step runs over the whole text: it cuts at ASCII characters that neither words nor
+# punctuation hold, and numbers the different pieces. Patterns then find the chunks between
+# punctuation in each different piece, and `_split` makes words of them.
 _IS_WORD_BYTE = np.zeros(256, dtype=np.bool_)
 _IS_WORD_BYTE[128:] = True  # the bytes of all other characters
-_IS_WORD_BYTE[[ord(c) for c in ascii_letters + digits + "'-.,"]] = True
+_IS_WORD_BYTE[[ord(c) for c in ascii_letters + digits + "'-.,;:!?()[]{}|/"]] = True
 _IN_NUMBER = r"(?<=\d)[.,](?=\d)"
 _ASCII_CHUNK = re.compile(
     rf"[a-z0-9]+(?:(?:['-]|{_IN_NUMBER})[a-z0-9]+)*", re.ASCII | re.IGNORECASE
@@ -73,6 +75,10 @@ _PIECE = re.compile(
     "[" + "".join(re.escape(chr(b)) for b in range(128) if _IS_WORD_BYTE[b]) + "\x80-\U0010ffff]+"
 )
 PLAIN = WordRules()
+_BREAK = ""
+"""Mark between two words that no phrase joins."""
+_NO_BREAK = frozenset("\u00b7\u05be\u05f3\u05f4\u0f0b\u0f0c\u1361")
+"""Punctuation inside words, and that between Ethiopic words and Tibetan syllables."""
 _BLOCK_CHARACTERS = 1 << 25
 """Characters of texts that are split together; the memory is ten times as much."""
 _LETTER_FORMS = {"\u2018": "'", "\u2019": "'", "\u2010": "-", "\u2011": "-", "\u00ad": ""}
@@ -108,11 +114,11 @@ def tokenize(
 def _pieces(
     texts: list[str], lowercase: bool, rules: WordRules, rows: Sequence[int]
 ) -> tuple[Int32Array, Int64Array, list[list[str]]]:
-    """Return the numbers of pieces, the offsets of texts, and the words of each piece."""
+    """Return the numbers of pieces, the offsets of texts, and the words and breaks of each."""
     # Such words can span several pieces.
     if rules.social == "kept" or rules.function is not None:
         words = [
-            words_of(text, rules, lowercase=lowercase, row=rows[place] if rows else None)
+            _words_and_breaks(text, rules, lowercase, rows[place] if rows else None)
             for place, text in enumerate(texts)
         ]
         return np.arange(len(texts), dtype=np.int32), np.arange(len(texts) + 1), words
@@ -128,7 +134,7 @@ def _pieces(
     return stream, offsets, [
         # Most pieces are one plain word, which the rules would not change.
         [lemma_of(piece, rules) if rules.lemmas else piece] if piece.isascii() and piece.isalnum()
-        else [word for chunk in _chunks(piece) for word, _, _ in _split(chunk, rules)]
+        else _read_piece(piece, rules)
         for piece in pieces
     ]  # fmt: skip
 
@@ -166,8 +172,15 @@ class _StreamBuilder:
             part = self._ids.pop()
             ids[end - len(part) : end] = place[part]
             end -= len(part)
-        offsets = np.cumsum(np.concatenate(self._lengths))
-        return TokenStream(ids, offsets, tuple(met[i] for i in order), rules)
+        offsets, words = np.cumsum(np.concatenate(self._lengths)), [met[i] for i in order]
+        breaks = np.empty(0, dtype=np.int64)
+        if words[:1] == [_BREAK]:
+            breaks, words = np.flatnonzero(ids == 0), words[1:]
+            ids = ids[ids > 0] - np.int32(1)
+            offsets = offsets - np.searchsorted(breaks, offsets)
+            breaks -= np.arange(len(breaks))
+        segments = np.unique(np.concatenate([offsets, breaks]))
+        return TokenStream(ids, offsets, tuple(words), rules, segments)
 
 
 def find_phrase(tokens: TokenStream, words: Sequence[str]) -> tuple[Int64Array, Int64Array]:
@@ -191,13 +204,17 @@ def words_of(
     text: str, rules: WordRules = PLAIN, *, lowercase: bool = True, row: int | None = None
 ) -> list[str]:
     """Return the words of one text in order, as in `tokenize`."""
+    return [word for word in _words_and_breaks(text, rules, lowercase, row) if word != _BREAK]
+
+
+def _words_and_breaks(text: str, rules: WordRules, lowercase: bool, row: int | None) -> list[str]:
     text, words = _clean(text, lowercase, rules), []
     for word, begin, end in special_words(text, rules, row):
         if word is not None:
             words.append(word)
             continue
         for piece in _PIECE.findall(text, begin, end):
-            words += [word for chunk in _chunks(piece) for word, _, _ in _split(chunk, rules)]
+            words += _read_piece(piece, rules)
     return words
 
 
@@ -232,10 +249,10 @@ def _clean(text: str, lowercase: bool, rules: WordRules = PLAIN) -> str:
     if "<" in text:
         text = _TAG.sub(" ", text)
     if rules.social == "dropped":
-        text = social_pattern().sub(" ", text)
+        text = social_pattern().sub(" . ", text)
     elif rules.social != "kept" and ("@" in text or "://" in text or "www." in text):
-        text = _ADDRESS.sub(" ", text)
-    return text
+        text = _ADDRESS.sub(" . ", text)
+    return text.replace("\n\n", "\n.\n")
 
 
 def capitals_of_tags(text: str) -> list[int]:
@@ -259,13 +276,33 @@ def count_social_tokens(texts: Iterable[str]) -> dict[str, int]:
     return counted
 
 
-def _chunks(piece: str) -> list[str]:
-    """Return the chunks of a piece."""
-    if piece.isascii():
-        return _ASCII_CHUNK.findall(piece)
-    for form, plain in _LETTER_FORMS.items():
-        piece = piece.replace(form, plain)
-    return _unicode_chunk().findall(unicodedata.normalize("NFC", piece))
+def _read_piece(piece: str, rules: WordRules) -> list[str]:
+    """Return the words and breaks of a piece."""
+    pattern = _ASCII_CHUNK
+    if not piece.isascii():
+        for form, plain in _LETTER_FORMS.items():
+            piece = piece.replace(form, plain)
+        piece, pattern = unicodedata.normalize("NFC", piece), _unicode_chunk()
+    words: list[str] = []
+    place = 0
+    for chunk in pattern.finditer(piece):
+        words += _breaks(piece[place : chunk.start()], words)
+        words += [word for word, _, _ in _split(chunk[0], rules)]
+        words += [_BREAK] * chunk[0].lower().endswith("'s")
+        place = chunk.end()
+    return words + _breaks(piece[place:], words)
+
+
+def _breaks(between: str, words: list[str]) -> list[str]:
+    """Return a break if the characters behind some words of a piece hold punctuation."""
+    if between == "." and words and len(words[-1]) <= 2:
+        return []
+    return [_BREAK] * any(
+        c in ".,;:!?()[]{}|/-"
+        if c.isascii()
+        else unicodedata.category(c) in ("Po", "Ps", "Pe", "Pd") and c not in _NO_BREAK
+        for c in between
+    )
 
 
 @lru_cache(maxsize=1)
@@ -370,8 +407,11 @@ def join_tokens(first: TokenStream, second: TokenStream, order: Int64Array) -> T
     lengths = np.concatenate([np.diff(first.offsets), np.diff(second.offsets)])[order]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     places = np.arange(offsets[-1]) + np.repeat(starts[order] - offsets[:-1], lengths)
+    begins = np.zeros(len(ids) + 1, dtype=np.bool_)
+    begins[np.concatenate([first.parts, second.parts + len(first.ids)])] = True
+    segments = np.unique(np.concatenate([offsets, np.flatnonzero(begins[places])]))
     ids, is_used = ids[places], np.zeros(len(words), dtype=np.bool_)
     is_used[ids] = True
     number_of = (np.cumsum(is_used) - 1).astype(np.int32)
     used = tuple(word for word, keep in zip(words, is_used.tolist(), strict=True) if keep)
-    return TokenStream(number_of[ids], offsets, used, rules)
+    return TokenStream(number_of[ids], offsets, used, rules, segments)

@@ -74,12 +74,21 @@ class TokenStream:
         Word of each id, sorted.
     rules : WordRules
         Rules of the words.
+    segments : int64 ndarray of shape (n_segments + 1,), optional
+        Offsets of the documents, and of the words behind punctuation, which no phrase crosses; by
+        default those of the documents alone.
     """
 
     ids: Int32Array
     offsets: Int64Array
     words: tuple[str, ...]
     rules: WordRules = WordRules()
+    segments: Int64Array | None = None
+
+    @property
+    def parts(self) -> Int64Array:
+        """Offsets of the segments."""
+        return self.offsets if self.segments is None else self.segments
 
     def __len__(self) -> int:
         """Return the number of documents."""

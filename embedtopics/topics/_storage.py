@@ -505,6 +505,7 @@ def check_parts(result: TopicResult) -> None:
     _within("reasons", clustering.reasons, 0, 127)
     _within("tokens", tokens.ids, 0, len(tokens.words))
     _within("lengths of tokens", np.diff(tokens.offsets, prepend=0), 0, len(tokens.ids) + 1)
+    _within("lengths of segments", np.diff(tokens.parts, prepend=0), 0, len(tokens.ids) + 1)
     _check_sparse("memberships", result.memberships, (n, n_topics))
     _check_sparse("counts", result.term_counts.counts, (n, n_terms))
     _check_sparse("topic_terms", result.topic_terms, (n_topics, n_terms))

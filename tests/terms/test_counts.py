@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from embedtopics.terms import _counts
 from embedtopics.terms._counts import count_by_topic, count_terms
-from embedtopics.terms._tokens import tokenize
+from embedtopics.terms._tokens import join_tokens, tokenize, words_of
 from tests.factories import refuses
 
 
@@ -73,11 +73,18 @@ def test_limits_count_documents():
     stream = tokenize(["aa aa aa bb", "bb cc", "bb cc"])
     assert count_terms(stream, min_df=2, ngram_range=(1, 1)).terms == ("bb", "cc")
     assert count_terms(stream, min_df=0.5, ngram_range=(1, 1)).terms == ("bb", "cc")
-    assert count_terms(stream, max_df=2, ngram_range=(1, 1)).terms == ("aa", "cc")
-    assert count_terms(stream, max_df=0.9, ngram_range=(1, 1)).terms == ("aa", "cc")
-    limited = count_terms(stream, max_terms=2)
-    assert limited.terms == ("bb", "bb cc")
-    assert limited.counts.toarray().tolist() == [[1, 0], [1, 1], [1, 1]]
+
+
+def test_phrases_do_not_cross_what_separates_words():
+    texts = [
+        "People's Republic, golden birds (St. Louis) http://a.b/c next — word",
+        "the people's republic: golden\n\nbirds; St. Louis / next word",
+    ]
+    phrases = {term for term in count_terms(tokenize(texts), min_df=1).terms if " " in term}
+    assert phrases == {"golden birds", "st louis", "next word", "the people"}
+    both = join_tokens(tokenize(texts[:1]), tokenize(texts[1:]), np.array([1, 0]))
+    assert both.segments.tolist() == tokenize(texts[::-1]).segments.tolist()
+    assert words_of(texts[0]) == "people republic golden birds st louis next word".split()
 
 
 @pytest.mark.parametrize(("n_documents", "min_df"), [(19, 1), (20, 2), (10_000, 2), (10_001, 5)])
@@ -110,6 +117,6 @@ def test_topics_are_sums_of_documents():
 
 def test_bad_input():
     stream = tokenize(["a b"])
-    for wrong in ({"ngram_range": (2, 1)}, {"min_df": 1.5}, {"max_df": -1}):
+    for wrong in ({"ngram_range": (2, 1)}, {"min_df": 1.5}, {"min_df": -1}):
         with refuses(*wrong):
             count_terms(stream, **wrong)

@@ -43,7 +43,8 @@ def test_words_that_any_text_has_are_no_terms_but_can_be_searched_for():
     assert not {"heures", "ans", "jour"} & set(searched)
     for code, listed in general_words().items():
         words = listed.split()
-        assert list(tokenize([listed]).words) == sorted(set(words))
+        if code not in ("ja", "km", "lo", "my", "th", "zh"):  # whose words segmenters find
+            assert list(tokenize([listed]).words) == sorted(set(words))
         assert len(words) == len(set(words))
         assert set(stop_words_for([code])) > set(stop_words_for([code], general=False))
 

@@ -43,8 +43,9 @@ _CANDIDATES = 30
 """Number of candidate terms, by weight, for up to ten keywords."""
 _CLOSENESS, _RARITY = 3, 0.75
 """Exponents of the cosine with the topic, and of the rarity among topics."""
-_MOSTLY = 0.5
-"""Share of a word's occurrences within a longer term from which the term replaces it."""
+_MOSTLY, _NEARLY_ALWAYS = 0.5, 0.8
+"""Shares of a word's occurrences in the topic, within one longer term, or at the beginning of any,
+from which the longer term replaces it: *al* is the beginning of *al qaida* and *al nusra*."""
 
 _ELSEWHERE = 0.4
 """Factor of a term that names another topic."""
@@ -58,26 +59,30 @@ def keywords(
     n: int = 10,
     languages: Sequence[str] = ("en",),
     ngram_range: tuple[int, int] | None = None,
+    topic_counts: csr_matrix | None = None,
 ) -> list[list[tuple[str, float]]]:
     """Choose the terms that name each topic.
 
-    The best terms by weight are ranked by relevance, as above, and selected by `select_keywords`. A
-    longer term replaces words that mostly occur within it.
+    The best terms by weight are ranked by relevance, as above, and selected by `select_keywords`.
+    With `topic_counts` (n_topics, n_terms), a longer term replaces words that mostly occur in it.
     """
     candidates = best_terms(topic_terms, term_counts, _CANDIDATES + max(0, n - 10), ngram_range)
     pool = np.unique(np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in candidates)]))
     middle = embeddings.mean(axis=0, dtype=np.float64)
     vectors = term_embeddings(term_counts.counts, embeddings, pool, origin=middle)
-    occurrences = np.asarray(term_counts.counts.sum(axis=0)).ravel()
+    begin = None if topic_counts is None else topic_counts @ first_words(term_counts)
     holders = np.bincount(term_counts.counts.indices, minlength=len(term_counts.terms))
     rarity, ranked = rarity_of(topic_terms), []
-    for ids, weights in candidates:
+    for topic, (ids, weights) in enumerate(candidates):
         relevance = weights * np.sqrt(holders[ids])
         if len(candidates) > 1:
             of_terms = vectors[np.searchsorted(pool, ids)]
             relevance *= _closeness(of_terms, weights) ** _CLOSENESS * rarity[ids] ** _RARITY
-        terms = [term_counts.terms[i] for i in ids]
-        ranked.append(prefer_longer(relevance, terms, occurrences[ids]))
+        if topic_counts is not None and len(ids):
+            terms = [term_counts.terms[i] for i in ids]
+            of_topic, first = (m[topic, ids].toarray().ravel() for m in (topic_counts, begin))
+            relevance = prefer_longer(relevance, terms, of_topic, first)
+        ranked.append(relevance)
     places = [np.searchsorted(pool, ids) for ids, _ in candidates]
     selected = []
     demoted = _demote_shared(ranked, places, len(pool))
@@ -167,10 +172,27 @@ def _demote_shared(
     ]
 
 
+def first_words(term_counts: TermCounts) -> csr_matrix:
+    """Return a matrix, (n_terms, n_terms), with a 1 for each phrase and its first word."""
+    terms = term_counts.terms
+    numbers = {term: i for i, term in enumerate(terms)}
+    pairs = ((i, numbers.get(terms[i].split(" ", 1)[0], -1)) for i in range(len(terms)))
+    inside = [(i, first) for i, first in pairs if first not in (-1, i)]
+    rows, columns = np.array(inside, dtype=np.int64).reshape(-1, 2).T
+    return csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(terms), len(terms)))
+
+
 def prefer_longer(
-    relevance: Float64Array, terms: Sequence[str], occurrences: npt.NDArray[Any]
+    relevance: Float64Array,
+    terms: Sequence[str],
+    occurrences: npt.NDArray[Any],
+    n_first: npt.NDArray[Any],
 ) -> Float64Array:
-    """Replace words by a longer candidate if each mostly occurs within it."""
+    """Replace words by a longer candidate if each mostly occurs within it.
+
+    The most frequent phrase of a word that nearly always begins a phrase, `n_first` times, replaces
+    the word.
+    """
     position = {term: i for i, term in enumerate(terms)}
     handed_on = relevance.copy()
     for longer, term in enumerate(terms):
@@ -179,6 +201,13 @@ def prefer_longer(
         if len(words) > 1 and inner and occurrences[longer] > _MOSTLY * occurrences[inner].max():
             handed_on[longer] = max(relevance[longer], relevance[inner].max())
             handed_on[inner] = 0.0
+    for i in np.flatnonzero((n_first >= _NEARLY_ALWAYS * occurrences) & (handed_on > 0)).tolist():
+        phrases = [j for j, term in enumerate(terms) if term.startswith(terms[i] + " ")]
+        phrases = [j for j in phrases if occurrences[j] > 1]
+        if phrases:
+            best = max(phrases, key=lambda j: occurrences[j])
+            handed_on[best] = max(handed_on[best], handed_on[i])
+            handed_on[i] = 0.0
     return handed_on
 
 

@@ -94,7 +94,14 @@ def describe_topics(
     topic_terms = csr_matrix(topic_counts.shape, dtype=np.float64)
     if topic_counts.nnz:
         topic_terms = weigh(weighting, topic_counts, counts.terms)
-    lists = keywords(topic_terms, counts, embeddings, n=settings.n_keywords, languages=languages)
+    lists = keywords(
+        topic_terms,
+        counts,
+        embeddings,
+        n=settings.n_keywords,
+        languages=languages,
+        topic_counts=topic_counts,
+    )
     names = unique_labels([[term for term, _ in row] for row in lists])
     typical = representatives(
         embeddings,

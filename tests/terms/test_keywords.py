@@ -9,7 +9,14 @@ from scipy.sparse import csr_matrix
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms import _keywords as topic_keywords
 from embedtopics.terms._counts import count_by_topic, count_terms
-from embedtopics.terms._keywords import keywords, select_keywords, term_embeddings, unique_labels
+from embedtopics.terms._keywords import (
+    first_words,
+    keywords,
+    prefer_longer,
+    select_keywords,
+    term_embeddings,
+    unique_labels,
+)
 from embedtopics.terms._stop_words import repeats, stems_of
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TermCounts
@@ -66,8 +73,9 @@ def corpus():
 
 def test_keywords_of_a_small_corpus():
     counts, labels, embeddings = corpus()
-    weights = ClassTfidf().fit_transform(count_by_topic(counts.counts, labels))
-    found = keywords(weights, counts, embeddings, n=4)
+    of_topics = count_by_topic(counts.counts, labels)
+    weights = ClassTfidf().fit_transform(of_topics)
+    found = keywords(weights, counts, embeddings, n=4, topic_counts=of_topics)
     names = [[term for term, _ in topic] for topic in found]
     assert set(names[0]) >= {"shares", "hong kong"}
     assert not {"hong", "kong"} & set(names[0])
@@ -78,7 +86,19 @@ def test_keywords_of_a_small_corpus():
     single = keywords(weights, counts, embeddings, n=4, ngram_range=(1, 1))
     assert all(" " not in term for topic in single for term, _ in topic)
     assert {"hong", "kong"} <= {term for term, _ in single[0]}
-    assert found == keywords(weights, counts, embeddings, n=4)
+    assert found == keywords(weights, counts, embeddings, n=4, topic_counts=of_topics)
+
+
+def test_half_of_a_name_gives_way_to_its_phrases():
+    """*al* begins phrases in 9 of 10 places, of which *al qaida* is 4; *state* in 6 of 10."""
+    terms = ["al", "al qaida", "al nusra", "state", "state law"]
+    relevance = np.array([5.0, 1.0, 2.0, 4.0, 3.0])
+    replaced = prefer_longer(
+        relevance, terms, np.array([10, 4, 3, 10, 5]), np.array([9, 0, 0, 6, 0])
+    )
+    assert replaced.tolist() == [0.0, 5.0, 2.0, 4.0, 3.0]
+    counts = count_terms(tokenize(["al qaida", "al nusra", "state"]), min_df=1)
+    assert (counts.counts @ first_words(counts)).toarray()[:, 0].tolist() == [1, 1, 0]
 
 
 def test_ranking_by_hand():

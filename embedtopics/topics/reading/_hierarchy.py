@@ -14,7 +14,13 @@ from embedtopics._utils.checks import checked_choice
 from embedtopics.clustering._partition import cluster_means, ward_merges
 from embedtopics.protocols import Float64Array, Int32Array
 from embedtopics.terms._counts import count_by_topic
-from embedtopics.terms._keywords import prefer_longer, rarity_of, select_keywords, unique_labels
+from embedtopics.terms._keywords import (
+    first_words,
+    prefer_longer,
+    rarity_of,
+    select_keywords,
+    unique_labels,
+)
 from embedtopics.terms._representative import best_terms
 from embedtopics.topics._describe import fitted_weighting, languages_of
 from embedtopics.topics._resolution import clusters_of
@@ -161,8 +167,9 @@ def merge_keywords(result: TopicResult, merges: Int32Array) -> list[Terms]:
     holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))
     occurrences = np.asarray(counts.counts.sum(axis=0)).ravel()
     spread = np.sqrt(holders / np.maximum(occurrences, 1) * rarity_of(result.topic_terms))
-    languages, keyword_lists = languages_of(result), []
+    languages, begins, keyword_lists = languages_of(result), first_words(counts), []
     for block in _sums(topic_counts, merges):
+        first = block @ begins
         weighed = csr_matrix(fitted.transform(block))
         ranked = best_terms(weighed, counts, CANDIDATES)
         for row, (terms, weights) in enumerate(ranked):
@@ -170,7 +177,8 @@ def merge_keywords(result: TopicResult, merges: Int32Array) -> list[Terms]:
             names = [counts.terms[i] for i in terms]
             shares = inside / frequencies[terms]
             relevance = weights * spread[terms] * shares**EXCLUSIVITY
-            relevance = prefer_longer(relevance, names, occurrences[terms])
+            n_first = first[row, terms].toarray().ravel()
+            relevance = prefer_longer(relevance, names, inside, n_first)
             picked = select_keywords(relevance, names, n=N_TERMS, languages=languages)
             keyword_lists.append([(names[i], float(weights[i])) for i in picked])
     return keyword_lists

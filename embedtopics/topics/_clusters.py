@@ -23,7 +23,6 @@ from embedtopics.clustering.results import NOISE, Clustering, Level, SpanningTre
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
-from embedtopics.terms._subject import uninformative_topics
 from embedtopics.terms.results import TermCounts
 from embedtopics.topics._number import (
     BEYOND,
@@ -39,6 +38,7 @@ from embedtopics.topics._number import (
     n_themes,
     numbers_to_try,
 )
+from embedtopics.topics._subject import uninformative_topics
 from embedtopics.topics.results import TopicConstraints
 
 NAMES = ("auto", "fine", "coarse")

@@ -35,7 +35,6 @@ from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
 from embedtopics.terms._rules import choose_rules
 from embedtopics.terms._stop_words import account_names, stop_words_for
-from embedtopics.terms._subject import uninformative_topics
 from embedtopics.terms._tokens import count_social_tokens, tokenize
 from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics._clusters import (
@@ -53,6 +52,7 @@ from embedtopics.topics._describe import (
     leakage_decisions,
 )
 from embedtopics.topics._propagation import OutlierAssignment, assign_outliers
+from embedtopics.topics._subject import uninformative_topics
 from embedtopics.topics._vectors import (
     UniqueVectors,
     encode_documents,

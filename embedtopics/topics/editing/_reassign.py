@@ -20,7 +20,6 @@ from embedtopics.neighbors._graph import nearest, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.terms._counts import count_by_topic
-from embedtopics.terms._subject import uninformative_topics
 from embedtopics.topics._clusters import ClusterTree, Resolution
 from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics._propagation import (
@@ -32,6 +31,7 @@ from embedtopics.topics._propagation import (
     rank,
 )
 from embedtopics.topics._relabel import checked_topic_id, keep_labels, relabeled, with_own_share
+from embedtopics.topics._subject import uninformative_topics
 from embedtopics.topics._vectors import row_centroids, unit_term_rows
 from embedtopics.topics.editing._labels import spell_topic
 from embedtopics.topics.results import Reason, Topic, TopicResult

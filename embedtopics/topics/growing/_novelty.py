@@ -15,12 +15,12 @@ from embedtopics._utils.display import Displayed, excerpt, spell_count
 from embedtopics.clustering._resolution import FEWEST, FINER, automatic_min_cluster_size
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
-from embedtopics.terms._subject import uninformative_topics
 from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.topics._assign import decide, min_margin_of
 from embedtopics.topics._describe import describe_again
 from embedtopics.topics._propagation import closeness, rank, vote
 from embedtopics.topics._relabel import carry_names, keep_labels, with_own_share
+from embedtopics.topics._subject import uninformative_topics
 from embedtopics.topics._vectors import centroids, cosines, tightness
 from embedtopics.topics.results import Edit, Reason, Topic, TopicResult
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,11 @@ def count_terms(
     Terms do not begin or end with a stop word, function word, single letter or number. Such words
     may stand inside (``bank of england``).
     """
+    if tokens.skipped is not None:
+        places = np.flatnonzero(tokens.skipped)
+        parts = np.unique(np.concatenate([tokens.parts, places, places + 1]))
+        ids = np.where(tokens.skipped, np.int32(-1), tokens.ids)
+        tokens = replace(tokens, ids=ids, segments=parts)
     shortest, longest = checked_ngram_range(ngram_range)
     fewest = fewest_documents(min_df, len(tokens))
     stops = {word.lower() for word in stop_words}

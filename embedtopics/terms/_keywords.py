@@ -1,7 +1,7 @@
 """The few terms that name a topic.
 
 Class-TF-IDF weights terms that are frequent in one topic and rare in others. As a list of keywords,
-this ranking has five faults, each with one remedy here. With W[t, c] the weight and d_t the number
+this ranking has six faults, each with one remedy here. With W[t, c] the weight and d_t the number
 of documents with a term:
 
 - Rare terms rank too high: a term with twenty occurrences in one document outweighs one with one
@@ -13,6 +13,9 @@ of documents with a term:
 - Words such as *based* or *problem* are above average in many topics. The weight is multiplied by
   (log(C / a_t) / log(C))^0.75, where C is the number of topics and a_t the number of those in which
   the term weighs at least as much as in the mean topic.
+- A term in nearly as many documents elsewhere says little, although it weighs much in short texts.
+  The weight is multiplied by l - 1, from 0.02 to 1, with l the share of the topic's documents with
+  the term over that of the others.
 - A term that names one topic recurs in others. Its relevance, relative to the best term of the
   topic, is compared with that in the topic where it is strongest. Below 0.9 times that value, it is
   multiplied by 0.4.
@@ -34,7 +37,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from embedtopics.protocols import Float64Array, FloatArray
+from embedtopics.protocols import Float64Array, FloatArray, Int32Array
+from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._representative import best_terms
 from embedtopics.terms._stop_words import Stems, repeats, stems_of
 from embedtopics.terms.results import TermCounts
@@ -59,18 +63,22 @@ def keywords(
     n: int = 10,
     languages: Sequence[str] = ("en",),
     ngram_range: tuple[int, int] | None = None,
-    topic_counts: csr_matrix | None = None,
+    labels: Int32Array | None = None,
 ) -> list[list[tuple[str, float]]]:
     """Choose the terms that name each topic.
 
     The best terms by weight are ranked by relevance, as above, and selected by `select_keywords`.
-    With `topic_counts` (n_topics, n_terms), a longer term replaces words that mostly occur in it.
+    With `labels` (n_documents,), a longer term replaces words that mostly occur in it, and terms
+    that are common elsewhere stand behind.
     """
     candidates = best_terms(topic_terms, term_counts, _CANDIDATES + max(0, n - 10), ngram_range)
     pool = np.unique(np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in candidates)]))
     middle = embeddings.mean(axis=0, dtype=np.float64)
     vectors = term_embeddings(term_counts.counts, embeddings, pool, origin=middle)
-    begin = None if topic_counts is None else topic_counts @ first_words(term_counts)
+    if labels is not None:
+        lifts = document_lifts(term_counts.counts[:, pool], labels, len(candidates))
+        inside = count_by_topic(term_counts.counts, labels, len(candidates))
+        begin = inside @ first_words(term_counts)
     holders = np.bincount(term_counts.counts.indices, minlength=len(term_counts.terms))
     rarity, ranked = rarity_of(topic_terms), []
     for topic, (ids, weights) in enumerate(candidates):
@@ -78,9 +86,11 @@ def keywords(
         if len(candidates) > 1:
             of_terms = vectors[np.searchsorted(pool, ids)]
             relevance *= _closeness(of_terms, weights) ** _CLOSENESS * rarity[ids] ** _RARITY
-        if topic_counts is not None and len(ids):
+        if labels is not None and len(ids):
+            if len(candidates) > 1:
+                relevance *= np.clip(lifts[topic, np.searchsorted(pool, ids)] - 1, 0.02, 1)
             terms = [term_counts.terms[i] for i in ids]
-            of_topic, first = (m[topic, ids].toarray().ravel() for m in (topic_counts, begin))
+            of_topic, first = (m[topic, ids].toarray().ravel() for m in (inside, begin))
             relevance = prefer_longer(relevance, terms, of_topic, first)
         ranked.append(relevance)
     places = [np.searchsorted(pool, ids) for ids, _ in candidates]
@@ -137,6 +147,16 @@ def term_embeddings(
     return unit
 
 
+def document_lifts(counts: csr_matrix, labels: Int32Array, n_topics: int) -> Float64Array:
+    """Return the share of each topic's documents with a term over that of others, plus a half."""
+    presence = csr_matrix((np.ones(counts.nnz), counts.indices, counts.indptr), counts.shape)
+    inside = count_by_topic(presence, labels, n_topics).toarray()
+    sizes = np.bincount(labels[labels >= 0], minlength=n_topics)[:, None]
+    elsewhere = np.asarray(presence.sum(axis=0)) - inside + 0.5
+    lifts: Float64Array = inside / np.maximum(sizes, 1) / (elsewhere / (len(labels) - sizes + 0.5))
+    return lifts
+
+
 def _closeness(vectors: FloatArray, weights: Float64Array) -> Float64Array:
     """Return the cosine of each candidate with the weighted mean of all, at least 0.01."""
     middle = np.einsum("i,id->d", weights, vectors, dtype=np.float64)
@@ -174,10 +194,9 @@ def _demote_shared(
 
 def first_words(term_counts: TermCounts) -> csr_matrix:
     """Return a matrix, (n_terms, n_terms), with a 1 for each phrase and its first word."""
-    terms = term_counts.terms
-    numbers = {term: i for i, term in enumerate(terms)}
-    pairs = ((i, numbers.get(terms[i].split(" ", 1)[0], -1)) for i in range(len(terms)))
-    inside = [(i, first) for i, first in pairs if first not in (-1, i)]
+    terms, numbers = term_counts.terms, {term: i for i, term in enumerate(term_counts.terms)}
+    firsts = [numbers.get(term.split(" ", 1)[0], -1) for term in terms]
+    inside = [(i, first) for i, first in enumerate(firsts) if first not in (-1, i)]
     rows, columns = np.array(inside, dtype=np.int64).reshape(-1, 2).T
     return csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(terms), len(terms)))
 
@@ -188,11 +207,7 @@ def prefer_longer(
     occurrences: npt.NDArray[Any],
     n_first: npt.NDArray[Any],
 ) -> Float64Array:
-    """Replace words by a longer candidate if each mostly occurs within it.
-
-    The most frequent phrase of a word that nearly always begins a phrase, `n_first` times, replaces
-    the word.
-    """
+    """Replace words that mostly occur within a candidate, or begin one of them `n_first` times."""
     position = {term: i for i, term in enumerate(terms)}
     handed_on = relevance.copy()
     for longer, term in enumerate(terms):

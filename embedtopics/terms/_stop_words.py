@@ -1,7 +1,6 @@
 """Stop words of languages, stems, and function words of a corpus."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -13,7 +12,7 @@ from scipy.special import entr
 
 from embedtopics.errors import InputError
 from embedtopics.terms._counts import count_by_topic, count_holders, count_words
-from embedtopics.terms._tokens import PLAIN, tokenize, words_of
+from embedtopics.terms._tokens import PLAIN, tokenize
 from embedtopics.terms.results import TokenStream, WordRules
 
 _NOT_STOP_WORDS = {
@@ -157,16 +156,14 @@ _MAX_INFORMATION = 0.015
 _CONFIDENCE = 1.645
 """Standard errors from the estimate to its upper bound (95 %, one-sided)."""
 
-
 _SHARE_WITHOUT_LIST, _MOST_TIMES = 0.05, 3.0
 """Function words of a language without a list: minimum share of the documents, and maximum ratio
-between the share of a topic and that of all. In five languages with a list (SIB-200: en, es, fr,
-ru, tr; 204 sentences, seven topics), 3 of 144 such words are in no list, and 78 to 100 % of the
-stop words in as many documents are found."""
+between the share of a topic and that of all. In five languages (SIB-200: en, es, fr, ru, tr), 3 of
+144 such words are in no list; 78 to 100 % of the stop words in as many documents are found."""
 
 _MOST_FREQUENT, _LISTED = 30, 20
-"""Number of the most frequent words, and of those that the lists hold. In 60 languages with a list
-they hold 23 or more; of a relative without one, such as Awadhi (hi), 2 to 19."""
+"""Number of the most frequent words, and minimum number of them in the lists: 125 of the languages
+of SIB-200 have it. Relatives without a list do not, such as Awadhi, which is detected as Hindi."""
 
 
 def function_words(
@@ -182,16 +179,19 @@ def function_words(
     sizes = np.bincount(numbered)
     if len(sizes) < 2:
         return ()
-    holders, listed = count_holders(tokens), {*stop_words_for(languages, rules=tokens.rules)}
-    most_frequent = np.argsort(-holders, kind="stable")[:_MOST_FREQUENT].tolist()
-    has_lists = sum(tokens.words[i] in listed for i in most_frequent) >= _LISTED
+    holders, codes = count_holders(tokens), tuple(languages)
+    frequent = np.argsort(-holders, kind="stable")[:_MOST_FREQUENT].tolist()
+    words = {tokens.words[i] for i in frequent}
+    n_listed = len(words.intersection(stop_words_for(codes, rules=tokens.rules)))
+    # English texts often come without their stop words, which are no sign of another language.
+    has_lists = not codes or "en" in codes or n_listed >= _LISTED
     share = _MIN_SHARE if has_lists else _SHARE_WITHOUT_LIST
     least = max(1.0 if has_lists else 3.0, share * len(members))
-    frequent = holders >= least  # of all documents
-    presence = count_words(tokens, frequent)[members]
+    is_frequent = holders >= least  # of all documents
+    presence = count_words(tokens, is_frequent)[members]
     presence.data[:] = 1
     is_common = np.bincount(presence.indices, minlength=presence.shape[1]) >= least
-    candidates = np.flatnonzero(frequent)[is_common]
+    candidates = np.flatnonzero(is_frequent)[is_common]
     document_counts = count_by_topic(presence[:, np.flatnonzero(is_common)], numbered).toarray()
     bound = _information_bound(document_counts, sizes, _entropy(np.array([_MIN_SHARE])).max())
     n_of_word = document_counts.sum(axis=0)
@@ -202,19 +202,6 @@ def function_words(
         most_times = min(_MOST_TIMES, 1 + (len(members) / sizes.max() - 1) * 2 / 3)
         is_function |= (document_counts / expected).max(axis=0) <= most_times
     return tuple(tokens.words[i] for i in candidates[is_function].tolist())
-
-
-def account_names(texts: Iterable[str], tokens: TokenStream) -> tuple[str, ...]:
-    """Return the words of `tokens` that mostly stand behind an @, as names of accounts do."""
-    named: Counter[str] = Counter()
-    for text in texts:
-        for name in re.findall(r"(?<![\w@#])@(\w+)", text) if "@" in text else ():
-            named.update(words_of(name, tokens.rules))
-    if not named:
-        return ()
-    n_of_word = np.bincount(tokens.ids, minlength=len(tokens.words)).tolist()
-    pairs = zip(tokens.words, n_of_word, strict=True)
-    return tuple(word for word, n in pairs if 2 * named[word] > n > 0)
 
 
 def _information_bound(

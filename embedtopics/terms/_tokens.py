@@ -27,7 +27,7 @@ import html
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
@@ -37,7 +37,7 @@ import numpy as np
 
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array
-from embedtopics.terms._rules import is_emoji, lemma_of, script_runs, segment_run, words_by_function
+from embedtopics.terms._rules import lemma_of, script_runs, segment_run, words_by_function
 from embedtopics.terms.results import TokenStream, WordRules
 
 # Only one step runs over the whole text: it cuts at ASCII characters that neither words nor
@@ -127,7 +127,7 @@ def _pieces(
     data = bytearray()
     ends = np.empty(len(texts), dtype=np.int64)
     for place, text in enumerate(texts):
-        data += _clean(text, lowercase, rules).encode("utf-8", "surrogatepass")
+        data += clean(text, lowercase, rules).encode("utf-8", "surrogatepass")
         ends[place] = len(data)
     stream, offsets, spans = number_pieces(np.frombuffer(data, np.uint8), _IS_WORD_BYTE, ends)
     pieces = [data[start:end].decode("utf-8", "surrogatepass") for start, end in spans.tolist()]
@@ -208,7 +208,7 @@ def words_of(
 
 
 def _words_and_breaks(text: str, rules: WordRules, lowercase: bool, row: int | None) -> list[str]:
-    text, words = _clean(text, lowercase, rules), []
+    text, words = clean(text, lowercase, rules), []
     for word, begin, end in special_words(text, rules, row):
         if word is not None:
             words.append(word)
@@ -237,7 +237,7 @@ def special_words(
     yield None, place, len(text)
 
 
-def _clean(text: str, lowercase: bool, rules: WordRules = PLAIN) -> str:
+def clean(text: str, lowercase: bool, rules: WordRules = PLAIN) -> str:
     """Remove markup, and addresses unless they are words."""
     # A substring test costs a hundredth of the substitution that it usually saves.
     if "&" in text:
@@ -264,16 +264,6 @@ def capitals_of_tags(text: str) -> list[int]:
             if letter.isupper() and before != "_" and (not before.isupper() or after.islower()):
                 places.append(place)
     return places
-
-
-def count_social_tokens(texts: Iterable[str]) -> dict[str, int]:
-    """Count the #tags, @names, emoji and web addresses in texts."""
-    counted, rules = {"#tags": 0, "@names": 0, "emoji": 0, "addresses": 0}, WordRules(social="kept")
-    for text in texts:
-        for match in social_pattern().finditer(_clean(text, False, rules)):
-            kind = "emoji" if is_emoji(match[0]) else "addresses"
-            counted[{"#": "#tags", "@": "@names"}.get(match[0][0], kind)] += 1
-    return counted
 
 
 def _read_piece(piece: str, rules: WordRules) -> list[str]:
@@ -410,8 +400,11 @@ def join_tokens(first: TokenStream, second: TokenStream, order: Int64Array) -> T
     begins = np.zeros(len(ids) + 1, dtype=np.bool_)
     begins[np.concatenate([first.parts, second.parts + len(first.ids)])] = True
     segments = np.unique(np.concatenate([offsets, np.flatnonzero(begins[places])]))
+    skipped = None
+    if first.skipped is not None:
+        skipped = np.append(first.skipped, np.zeros(len(second.ids), dtype=np.bool_))[places]
     ids, is_used = ids[places], np.zeros(len(words), dtype=np.bool_)
     is_used[ids] = True
     number_of = (np.cumsum(is_used) - 1).astype(np.int32)
     used = tuple(word for word, keep in zip(words, is_used.tolist(), strict=True) if keep)
-    return TokenStream(number_of[ids], offsets, used, rules, segments)
+    return TokenStream(number_of[ids], offsets, used, rules, segments, skipped)

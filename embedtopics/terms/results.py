@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.protocols import Int32Array, Int64Array, Segmenter
+from embedtopics.protocols import BoolArray, Int32Array, Int64Array, Segmenter
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -77,6 +77,8 @@ class TokenStream:
     segments : int64 ndarray of shape (n_segments + 1,), optional
         Offsets of the documents, and of the words behind punctuation, which no phrase crosses; by
         default those of the documents alone.
+    skipped : bool ndarray of shape (n_tokens,), optional
+        Words of repeated lines, which terms do not count.
     """
 
     ids: Int32Array
@@ -84,6 +86,7 @@ class TokenStream:
     words: tuple[str, ...]
     rules: WordRules = WordRules()
     segments: Int64Array | None = None
+    skipped: BoolArray | None = None
 
     @property
     def parts(self) -> Int64Array:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -12,18 +14,22 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from embedtopics._utils.display import excerpt, spell_count
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus._languages import language_of
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
+from embedtopics.terms._boilerplate import repeated_lines, skip_lines
 from embedtopics.terms._counts import count_by_topic, count_terms
 from embedtopics.terms._keywords import keywords, unique_labels
 from embedtopics.terms._representative import representatives
+from embedtopics.terms._rules import is_emoji
 from embedtopics.terms._stop_words import function_words, stop_words_for
+from embedtopics.terms._tokens import clean, social_pattern, words_of
 from embedtopics.terms._weighting import ClassTfidf
-from embedtopics.terms.results import TermCounts, TokenStream
+from embedtopics.terms.results import TermCounts, TokenStream, WordRules
 from embedtopics.topics.results import Topic, TopicResult
 
 
@@ -100,7 +106,7 @@ def describe_topics(
         embeddings,
         n=settings.n_keywords,
         languages=languages,
-        topic_counts=topic_counts,
+        labels=labels,
     )
     names = unique_labels([[term for term, _ in row] for row in lists])
     typical = representatives(
@@ -297,3 +303,40 @@ def leakage_decisions(
         "encoder and set across_languages=True in the model."
     )
     return [Decision("clustering", "language_information", round(share, 4), message)]
+
+
+def without_boilerplate(
+    tokens: TokenStream, texts: Sequence[str]
+) -> tuple[TokenStream, list[Decision]]:
+    """Skip the words of lines that many texts repeat, such as signatures."""
+    if not (lines := repeated_lines(texts)):
+        return tokens, []
+    first, most = max(lines.items(), key=lambda line: line[1])
+    counted = spell_count(len(lines), "line", "lines")
+    message = f"Left out of the terms: {counted} that several texts repeat word for word, such as "
+    message += f"{excerpt(first, 80)!r} ({most:,} texts). A list of stop_words keeps them."
+    note = Decision("terms", "boilerplate", lines, message)
+    return skip_lines(tokens, texts, lines), [note]
+
+
+def account_names(texts: Iterable[str], tokens: TokenStream) -> tuple[str, ...]:
+    """Return the words of `tokens` that mostly stand behind an @, as names of accounts do."""
+    named: Counter[str] = Counter()
+    for text in texts:
+        for name in re.findall(r"(?<![\w@#])@(\w+)", text) if "@" in text else ():
+            named.update(words_of(name, tokens.rules))
+    if not named:
+        return ()
+    n_of_word = np.bincount(tokens.ids, minlength=len(tokens.words)).tolist()
+    pairs = zip(tokens.words, n_of_word, strict=True)
+    return tuple(word for word, n in pairs if 2 * named[word] > n > 0)
+
+
+def count_social_tokens(texts: Iterable[str]) -> dict[str, int]:
+    """Count the #tags, @names, emoji and web addresses in texts."""
+    counted, rules = {"#tags": 0, "@names": 0, "emoji": 0, "addresses": 0}, WordRules(social="kept")
+    for text in texts:
+        for match in social_pattern().finditer(clean(text, False, rules)):
+            kind = "emoji" if is_emoji(match[0]) else "addresses"
+            counted[{"#": "#tags", "@": "@names"}.get(match[0][0], kind)] += 1
+    return counted

@@ -130,7 +130,11 @@ def without_texts(result: TopicResult, *, columns: Sequence[Hashable] = ()) -> T
     message = "Shared without the texts, their words and the columns of the input"
     message += f" (except {list(columns)})." if columns else "."
     notes = {repr(note) for note in result.corpus.notes}
-    decisions = [decision for decision in result.decisions if repr(decision) not in notes]
+    decisions = [
+        decision
+        for decision in result.decisions
+        if repr(decision) not in notes and decision.name != "boilerplate"  # which quotes texts
+    ]
     return dataclasses.replace(
         result,
         corpus=blank_corpus(recall_hashes(result.corpus, result.documents), columns),

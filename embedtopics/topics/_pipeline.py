@@ -34,8 +34,8 @@ from embedtopics.reduction._components import first_components, leading, princip
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
 from embedtopics.terms._rules import choose_rules
-from embedtopics.terms._stop_words import account_names, stop_words_for
-from embedtopics.terms._tokens import count_social_tokens, tokenize
+from embedtopics.terms._stop_words import stop_words_for
+from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics._clusters import (
     ClusterCut,
@@ -47,9 +47,12 @@ from embedtopics.topics._clusters import (
 )
 from embedtopics.topics._describe import (
     TermSettings,
+    account_names,
     count_corpus_terms,
+    count_social_tokens,
     describe_topics,
     leakage_decisions,
+    without_boilerplate,
 )
 from embedtopics.topics._propagation import OutlierAssignment, assign_outliers
 from embedtopics.topics._subject import uninformative_topics
@@ -130,6 +133,9 @@ def fit_topics(
                 clusters = _cluster(context, stages, space.coordinates, constraints)
             with log.stage("terms"):
                 tokens, labels = wait_for_tokens(), clusters.clustering.labels
+                if stages.terms.stop_words == "auto":
+                    tokens, decisions = without_boilerplate(tokens, texts)
+                    log.decisions += decisions
                 counts = _count_terms(log, used, tokens, labels, stages.terms, languages, texts)
             with log.stage("topics"):
                 cut = _cut(log, context, stages, clusters, counts, constraints)

@@ -10,6 +10,7 @@ from embedtopics.terms import ClassTfidf
 from embedtopics.terms import _keywords as topic_keywords
 from embedtopics.terms._counts import count_by_topic, count_terms
 from embedtopics.terms._keywords import (
+    document_lifts,
     first_words,
     keywords,
     prefer_longer,
@@ -73,9 +74,8 @@ def corpus():
 
 def test_keywords_of_a_small_corpus():
     counts, labels, embeddings = corpus()
-    of_topics = count_by_topic(counts.counts, labels)
-    weights = ClassTfidf().fit_transform(of_topics)
-    found = keywords(weights, counts, embeddings, n=4, topic_counts=of_topics)
+    weights = ClassTfidf().fit_transform(count_by_topic(counts.counts, labels))
+    found = keywords(weights, counts, embeddings, n=4, labels=labels)
     names = [[term for term, _ in topic] for topic in found]
     assert set(names[0]) >= {"shares", "hong kong"}
     assert not {"hong", "kong"} & set(names[0])
@@ -86,7 +86,7 @@ def test_keywords_of_a_small_corpus():
     single = keywords(weights, counts, embeddings, n=4, ngram_range=(1, 1))
     assert all(" " not in term for topic in single for term, _ in topic)
     assert {"hong", "kong"} <= {term for term, _ in single[0]}
-    assert found == keywords(weights, counts, embeddings, n=4, topic_counts=of_topics)
+    assert found == keywords(weights, counts, embeddings, n=4, labels=labels)
 
 
 def test_half_of_a_name_gives_way_to_its_phrases():
@@ -99,6 +99,15 @@ def test_half_of_a_name_gives_way_to_its_phrases():
     assert replaced.tolist() == [0.0, 5.0, 2.0, 4.0, 3.0]
     counts = count_terms(tokenize(["al qaida", "al nusra", "state"]), min_df=1)
     assert (counts.counts @ first_words(counts)).toarray()[:, 0].tolist() == [1, 1, 0]
+
+
+def test_shares_of_documents_inside_over_those_elsewhere():
+    counts = csr_matrix([[3, 0], [1, 1], [0, 1], [0, 1], [1, 1]])
+    lifts = document_lifts(counts, np.array([0, 0, 1, 1, -1]), 2)
+    # Of topic 0 both hold the first term, of the other three texts one and a half of three and a
+    # half; the second term is in one of two, and in three and a half of three and a half.
+    assert lifts[0] == pytest.approx([1 / (1.5 / 3.5), 0.5 / (3.5 / 3.5)])
+    assert lifts[1] == pytest.approx([0.0, 1 / (2.5 / 3.5)])
 
 
 def test_ranking_by_hand():

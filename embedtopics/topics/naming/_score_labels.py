@@ -16,6 +16,7 @@ import numpy as np
 from embedtopics.decisions import Decision
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.protocols import Encoder, Float64Array, FloatArray
+from embedtopics.terms._keywords import document_lifts
 from embedtopics.terms._representative import best_terms
 from embedtopics.topics._vectors import cosines, encode_uncached, encoder_of_fit, row_centroids
 from embedtopics.topics.results import Topic, TopicResult
@@ -34,6 +35,9 @@ MIN_COVERAGE = 1 / 6
 multilingual E5, 68 % of such labels are nearest to the name of the class of their topic (ten sets);
 66 % with terms that fewer texts hold, and 67 % of first three keywords."""
 
+MIN_LIFT = 2.0
+"""Share of the texts of a topic that hold a term of such a label, over that of the other texts."""
+
 Encode = Callable[[Sequence[str]], FloatArray]
 
 
@@ -42,7 +46,8 @@ def score_labels(result: TopicResult, encoder: Encoder | str | None = None) -> T
 
     A fit with an encoder of this package scores its labels, and chooses them by the score. The
     candidates are the first two keywords, and phrases with up to two keywords. A sixth of the texts
-    of the topic must hold the first term. The best candidate replaces the first three keywords if
+    of the topic must hold the first term, and each term must be twice as common as elsewhere. The
+    best candidate replaces the first three keywords if
     it beats them by more than chance. Names from a person or a language model, and topics from
     edits, have no score until you call this function.
 
@@ -147,9 +152,17 @@ def _candidates(
         for phrase in [*(w for w in words if " " in w), *(counts.terms[i] for i in best.tolist())]:
             others = [word for word in words if set(word.split()).isdisjoint(phrase.split())]
             lists += [[phrase, *others[:n]] for n in range(3)]
-        of_topic = counts.counts[result.clustering.labels == topic.topic_id].tocsc()
+        is_inside = result.clustering.labels == topic.topic_id
+        used = sorted({columns[term] for terms in lists for term in terms})
+        lifts = document_lifts(counts.counts[:, used], is_inside - 1, 1)[0]
+        common = {counts.terms[i] for i, lift in zip(used, lifts, strict=True) if lift < MIN_LIFT}
+        of_topic = counts.counts[is_inside].tocsc()
         shares = np.diff(of_topic.indptr) / of_topic.shape[0]
-        texts += [", ".join(terms) for terms in lists if shares[columns[terms[0]]] >= MIN_COVERAGE]
+        texts += [
+            ", ".join(terms)
+            for terms in lists
+            if shares[columns[terms[0]]] >= MIN_COVERAGE and common.isdisjoint(terms)
+        ]
     return list(dict.fromkeys(texts))
 
 

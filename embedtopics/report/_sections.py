@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from embedtopics._utils.checks import is_whole
 from embedtopics.decisions import Decision
 from embedtopics.plots._colors import topic_colors
 from embedtopics.report._markup import bar, dot, flatten, section, table, text
@@ -81,14 +82,24 @@ def _period(result: TopicResult) -> str:
     return f'<span class="nowrap">{first}</span> &ndash; <span class="nowrap">{last}</span>'
 
 
+IN_METHODS = (
+    "rows_taken", "sample", "passages", "empty", "duplicates", "truncated", "long_texts",
+    "labels", "manual_labels", "seed_words", "names", "names_without_texts", "guided_topics",
+    "seeds_without_topic", "labels_respected", "n_topics", "languages", "boilerplate",
+    "accounts", "stop_words", "function_words",
+)  # fmt: skip
+
+
 def methods(result: TopicResult) -> str:
-    """Return a citable paragraph on the methods."""
+    """Return a citable paragraph on the methods, with the decisions `IN_METHODS`."""
     settings, documents = result.settings, result.documents
-    reader = encoder_name(result)
-    dimensions = f"{result.embeddings.shape[1]:,}"
-    vectors = f"vectors of {dimensions} dimensions"
+    reader, vectors = encoder_name(result), f"vectors of {result.embeddings.shape[1]:,} dimensions"
+    coverage = settings.get("coverage", "auto")
     stages = {name: _stage(settings.get(name)) for name in ("reducer", "clusterer", "weighting")}
-    seed, program = settings.get("seed"), result.versions.get("embedtopics", "")
+    is_manual = (settings.get("constraints") or {}).get("kind") == "manual_labels"
+    number, seed = settings.get("n_topics", "auto"), settings.get("seed")
+    number = f"set to {number}" if is_whole(number) else f"chosen by the program ({number})"
+    messages = {one.name: one.message for one in result.decisions}
     sentences = [
         f"The corpus has {len(documents.of_row):,} rows with {len(documents):,} distinct texts.",
         f"Texts were represented by precomputed {vectors}." if reader == "given embeddings"
@@ -97,31 +108,33 @@ def methods(result: TopicResult) -> str:
         + (f", {settings['n_neighbors']} of each text)" if "n_neighbors" in settings else ")")
         + f"; vectors were reduced to {result.coordinates.shape[1]:,} dimensions by "
         + (stages["reducer"] or "principal components that were averaged over neighbours") + ".",
-        f"Topics were found by {stages['clusterer']}." if stages["clusterer"]
-        else "The number and the centers of the topics come from the dense clusters of HDBSCAN's "
-        "hierarchy (Campello et al. 2013); k-means then assigns the texts.",
+        "People gave the topics of the texts." if is_manual
+        else f"Topics were found by {stages['clusterer']}." if stages["clusterer"]
+        else "The centers of the topics come from the dense clusters of HDBSCAN's hierarchy "
+        f"(Campello et al. 2013); k-means then assigns the texts. Their number was {number}.",
+        "" if is_manual else "Outliers were not assigned." if coverage == 0
+        else f"Label propagation assigned outliers (coverage: {coverage}).",
         f"{result.n_topics:,} topics contain {result.coverage:.1%} of the rows with text; the "
         "other rows are outliers.",
         "Topics are described by class-based TF-IDF (Grootendorst 2022)."
         if stages["weighting"] in ("", "ClassTfidf")
         else f"Topics are described by the weights of {stages['weighting']}.",
-        "The map is a two-dimensional UMAP layout (McInnes et al. 2018): near points have similar "
-        "texts; large distances are not meaningful.",
+        *(messages[name] for name in IN_METHODS if name in messages),
+        *(f"After the fit: {edit.message.rstrip('.')}." for edit in result.history),
+        "The map is a UMAP layout (McInnes et al. 2018); large distances are not meaningful.",
+        "" if seed is None else f"Seed {seed}.",
     ]  # fmt: skip
-    if seed is not None:
-        sentences.append(f"Seed {seed}.")
-    if program:
-        others = ", ".join(f"{name} {v}" for name, v in result.versions.items()
-                           if name in ("numpy", "scikit-learn", "faiss-cpu", "python"))  # fmt: skip
+    if program := result.versions.get("embedtopics", ""):
+        names = ("numpy", "scikit-learn", "faiss-cpu", "python")
+        others = ", ".join(f"{name} {result.versions.get(name, '')}" for name in names)
         sentences.append(f"Made with embedtopics {program} ({others}).")
-    return section("methods", "Methods", f"<p>{text(' '.join(sentences), 3000)}</p>")
+    return section("methods", "Methods", f"<p>{text(' '.join(filter(None, sentences)), 6000)}</p>")
 
 
 def _stage(setting: Any) -> str:
     """Return the name of a custom stage, or nothing."""
-    if isinstance(setting, Mapping):
-        setting = setting.get("name") or setting.get("class")
-    return str(setting or "")
+    is_mapping = isinstance(setting, Mapping)
+    return str((setting.get("name") or setting.get("class") if is_mapping else setting) or "")
 
 
 def topics_section(result: TopicResult) -> str:

@@ -18,13 +18,13 @@ from embedtopics.terms import _rules
 from embedtopics.terms._rules import choose_rules, segment_run
 from embedtopics.terms._spans import word_spans
 from embedtopics.terms._tokens import (
-    count_social_tokens,
     join_tokens,
     texts_with,
     tokenize,
     words_of,
 )
 from embedtopics.terms.results import WordRules
+from embedtopics.topics._describe import count_social_tokens
 from tests.factories import refuses
 
 ASIAN = ["zh", "ja", "th", "lo", "km", "my"]

@@ -68,6 +68,10 @@ UNKNOWN_DISTANCE = 1.0
 FAR_DISTANCE = 2.5
 """umap-learn's distances between classes: to an unknown class, and to another class at weight 0."""
 
+MIN_SHARE, MIN_PURITY = 0.5, 0.2
+"""Minimum share of a seed's texts in one topic, and of that topic's texts that are the seed's, for
+the topic to be about the seed. Texts without a seed word may be about it, too."""
+
 SMALL_GROUP = 128
 """Documents of a group up to which all pairs are compared here. There may be thousands of such
 groups, and a search in each would wait for its threads."""
@@ -201,7 +205,19 @@ def outcome(
         for name, topic, share in zip(constraints.names, homes.tolist(), shares, strict=True)
     ]
     message = f"Topics of each group's texts: {first_of(items, '; ')}."
-    return [note("guided_topics", items, message)]
+    notes = [note("guided_topics", items, message)]
+    n_inside = np.array(shares) * np.bincount(groups[in_group], weights[in_group], len(shares))
+    purities = n_inside / np.maximum(sizes[homes + 1], 1)
+    is_lost = (np.array(shares) < MIN_SHARE) | (purities < MIN_PURITY)
+    if constraints.attraction and is_lost.any():
+        lost = [
+            f"{items[i]}, {purities[i]:.0%} of that topic" for i in np.flatnonzero(is_lost).tolist()
+        ]
+        message = (
+            f"No topic is about these seeds: {first_of(lost, '; ')}. Use more specific words, "
+        )
+        notes.append(note("seeds_without_topic", lost, message + "or a larger number of topics."))
+    return notes
 
 
 def _homes(

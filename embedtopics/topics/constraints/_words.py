@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -235,7 +236,10 @@ class ZeroShot:
         )
         lost = [n for i, n in enumerate(names) if has_vector[i] and n_matching[i] < fewest]
         unknown = [name for i, name in enumerate(names) if not has_vector[i]]
-        return constraints, _notes(constraints, context, lost, unknown)
+        notes = _notes(constraints, context, lost, unknown)
+        for decision in notes[1:]:
+            warnings.warn(decision.message, stacklevel=2)
+        return constraints, notes
 
     def _vectors(self, context: FitContext) -> FloatArray:
         """Return the vectors of the names, shape (n_names, n_dimensions)."""

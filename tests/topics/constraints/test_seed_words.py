@@ -56,6 +56,16 @@ def test_seeded_documents_are_found_together(scattered, fit, monkeypatch):
     np.testing.assert_array_equal(plain.graph.similarities, guided.graph.similarities)
 
 
+def test_a_seed_without_a_topic_is_named(scattered, fit):
+    """Two topics of 67 texts: seven of the fourteen texts are under a fifth of either."""
+    result = fit(scattered, SeedWords({"flights": ["airline"]}), n_topics=2)
+    lost = next(d for d in result.decisions if d.name == "seeds_without_topic")
+    assert lost.value[0].startswith("flights: ") and lost.value[0].endswith(" of that topic")
+    assert "No topic is about these seeds" in lost.message
+    kept = fit(scattered, SeedWords({"one": ["one"]}), n_topics=2)
+    assert not [d for d in kept.decisions if d.name == "seeds_without_topic"]
+
+
 @pytest.mark.parametrize(
     "seeds", [{"fruit": "apple"}, {"fruit": []}, {" ": ["apple"]}, [["apple"], ["apple"]]]
 )

@@ -49,11 +49,13 @@ def test_a_name_of_which_there_is_nothing_is_left_out_and_said(toy, theme_vector
         :, 3
     ]
     vectors = np.vstack([theme_vectors[1], nothing, odd])
-    result = fit(toy, ZeroShot(["Trains", "Nothing", "Odd"], embeddings=vectors))
+    with pytest.warns(UserWarning, match="left out: Nothing"):
+        result = fit(toy, ZeroShot(["Trains", "Nothing", "Odd"], embeddings=vectors))
     assert set(anchors(result)) == {"Trains"}
     lost = next(d for d in result.decisions if d.name == "names_without_texts")
     assert lost.value == ["Nothing", "Odd"]
-    alone = fit(toy, ZeroShot(["Nothing"], embeddings=nothing[None]))
+    with pytest.warns(UserWarning, match="Nothing"):
+        alone = fit(toy, ZeroShot(["Nothing"], embeddings=nothing[None]))
     assert alone.topics == fit(toy).topics
 
 
@@ -65,7 +67,8 @@ def test_names_and_texts_without_a_vector_match_nothing(toy, theme_vectors, leas
     table["... ---"] = np.zeros(16)
     constraints = ZeroShot(["Unknown", "Fruit", "Chess"], min_similarity=least)
     model = et.TopicModel(Table(table), constraints=constraints, languages=["en"])
-    result = model.fit([*texts, "... ---"]).result_
+    with pytest.warns(UserWarning, match="left out: Unknown"):
+        result = model.fit([*texts, "... ---"]).result_
     assert set(anchors(result)) == {"Fruit", "Chess"}
     assert result.by_row(result.constraints.groups, -1)[-1] == -1
     unknown = next(d for d in result.decisions if d.name == "names_without_vector")

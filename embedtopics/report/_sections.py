@@ -48,10 +48,9 @@ def default_title(result: TopicResult) -> str:
 
 def summary(result: TopicResult) -> str:
     """Return the most important figures as tiles."""
-    n_rows, n_documents = len(result.documents.of_row), len(result.documents)
     tiles = [
-        ("Rows", f"{n_rows:,}"),
-        ("Distinct documents", f"{n_documents:,}"),
+        ("Rows", f"{len(result.documents.of_row):,}"),
+        ("Distinct documents", f"{len(result.documents):,}"),
         ("Topics", f"{result.n_topics:,}"),
         ("In a topic", f"{result.coverage:.1%}"),
     ]
@@ -91,13 +90,13 @@ IN_METHODS = (
 
 
 def methods(result: TopicResult) -> str:
-    """Return a citable paragraph on the methods, with the decisions `IN_METHODS`."""
+    """Return a citable paragraph on the methods."""
     settings, documents = result.settings, result.documents
     reader, vectors = encoder_name(result), f"vectors of {result.embeddings.shape[1]:,} dimensions"
     coverage = settings.get("coverage", "auto")
     stages = {name: _stage(settings.get(name)) for name in ("reducer", "clusterer", "weighting")}
     is_manual = (settings.get("constraints") or {}).get("kind") == "manual_labels"
-    number, seed = settings.get("n_topics", "auto"), settings.get("seed")
+    seed, number = settings.get("seed"), settings.get("n_topics", "auto")
     number = f"set to {number}" if is_whole(number) else f"chosen by the program ({number})"
     messages = {one.name: one.message for one in result.decisions}
     sentences = [
@@ -120,7 +119,7 @@ def methods(result: TopicResult) -> str:
         if stages["weighting"] in ("", "ClassTfidf")
         else f"Topics are described by the weights of {stages['weighting']}.",
         *(messages[name] for name in IN_METHODS if name in messages),
-        *(f"After the fit: {edit.message.rstrip('.')}." for edit in result.history),
+        *(f"After the fit: {edit.message}." for edit in result.history),
         "The map is a UMAP layout (McInnes et al. 2018); large distances are not meaningful.",
         "" if seed is None else f"Seed {seed}.",
     ]  # fmt: skip

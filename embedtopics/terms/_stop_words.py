@@ -53,7 +53,6 @@ def checked_languages(codes: Any, parameter: str = "languages") -> tuple[str, ..
 
 
 _ACCENTS = str.maketrans("αεηιουω", "άέήίόύώ")
-
 _CYRILLIC = str.maketrans("abvgdđežzijklmnoprstćufhcčš", "абвгдђежзијклмнопрстћуфхцчш")
 
 _ONE_LIST = ("de", "en", "fr", "ms", "ru")

@@ -103,7 +103,7 @@ def tokenize_text_by_text(texts, lowercase):
     from embedtopics.terms import _tokens as tokens
 
     for text in texts:
-        cleaned = tokens._clean(text, lowercase)
+        cleaned = tokens.clean(text, lowercase)
         if cleaned.isascii():
             chunks = tokens._ASCII_CHUNK.findall(cleaned)
         else:

@@ -76,6 +76,7 @@ def test_names_and_texts_without_a_vector_match_nothing(toy, theme_vectors, leas
     assert not any(d.name == "names_without_texts" for d in result.decisions)
 
 
+@pytest.mark.filterwarnings("ignore:The encoder knows no word of these names")
 def test_names_of_words_are_found_by_tfidf(toy):
     texts, _, themes = toy
     names = {"Fruit": "orchard juice apple", "Chess": "checkmate rook", "Odd": "knitting"}

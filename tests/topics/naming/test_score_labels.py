@@ -140,7 +140,6 @@ def test_enough_texts_hold_the_first_term_of_another_label(branched, monkeypatch
     columns = {term: column for column, term in enumerate(branched.term_counts.terms)}
     texts, n_candidates = branched.corpus.document_texts(), 0
     for topic in branched.topics:
-        members = np.flatnonzero(branched.clustering.labels == topic.topic_id).tolist()
         for label in _candidates(branched, topic, columns, True)[2:]:
             term = f" {label.split(', ')[0]} "
             holds = np.array([term in f" {' '.join(text.split())} " for text in texts])

@@ -36,8 +36,8 @@ def repeated_lines(texts: Sequence[str]) -> dict[str, int]:
         lines = {line for line in _lines_of(text) if hash(line) in shared}
         if 2 * sum(map(len, lines)) < len(text):
             counted.update(lines)
-    lines = sorted(line for line in counted if len(line.split()) >= MIN_WORDS)
-    return {line: counted[line] for line in lines if counted[line] >= fewest}
+    ordered = sorted(line for line in counted if len(line.split()) >= MIN_WORDS)
+    return {line: counted[line] for line in ordered if counted[line] >= fewest}
 
 
 def skip_lines(tokens: TokenStream, texts: Sequence[str], lines: Mapping[str, int]) -> TokenStream:

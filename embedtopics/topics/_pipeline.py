@@ -29,7 +29,7 @@ from embedtopics.encoders._registry import GIVEN, check_space, describe_encoder
 from embedtopics.encoders.sentence._encoder import UNREAD
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.protocols import Clusterer, FloatArray, Int32Array, Reducer, TermWeighting
+from embedtopics.protocols import Clusterer, FloatArray, Reducer, TermWeighting
 from embedtopics.reduction._components import first_components, leading, principal_start, smooth
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
@@ -132,11 +132,7 @@ def fit_topics(
             with log.stage("clustering"):
                 clusters = _cluster(context, stages, space.coordinates, constraints)
             with log.stage("terms"):
-                tokens, labels = wait_for_tokens(), clusters.clustering.labels
-                if stages.terms.stop_words == "auto":
-                    tokens, decisions = without_boilerplate(tokens, texts)
-                    log.decisions += decisions
-                counts = _count_terms(log, used, tokens, labels, stages.terms, languages, texts)
+                tokens, counts = _count_terms(log, used, context, clusters, stages.terms, languages)
             with log.stage("topics"):
                 cut = _cut(log, context, stages, clusters, counts, constraints)
                 assigned = _assign(log, context, stages, cut, constraints)
@@ -547,13 +543,16 @@ def note_topics(
 def _count_terms(
     log: FitLog,
     used: dict[str, Any],
-    tokens: TokenStream,
-    labels: Int32Array,
+    context: FitContext,
+    clusters: _Clusters,
     settings: TermSettings,
     languages: tuple[str, ...],
-    texts: Sequence[str],
-) -> TermCounts:
-    """Count terms without stop words and, unless a parameter decides on them, @names."""
+) -> tuple[TokenStream, TermCounts]:
+    """Count terms without stop words, repeated lines and @names, unless a parameter has them."""
+    tokens, texts = context.tokens(), context.corpus.document_texts()
+    if settings.stop_words == "auto":
+        tokens, decisions = without_boilerplate(tokens, texts)
+        log.decisions += decisions
     is_auto = settings.stop_words == "auto" and not tokens.rules.social
     if accounts := account_names(texts, tokens) if is_auto else ():
         counted = spell_count(len(accounts), "name of an account", "names of accounts")
@@ -561,7 +560,7 @@ def _count_terms(
         log.note("terms", "accounts", list(accounts), message + 'words="social" keeps them.')
         used["extra_stop_words"] = [*settings.extra_stop_words, *accounts]
         settings = replace(settings, extra_stop_words=used["extra_stop_words"])
-    counts = count_corpus_terms(tokens, labels, settings, languages)
+    counts = count_corpus_terms(tokens, clusters.clustering.labels, settings, languages)
     listed = sorted({*counts.stop_words} - {*accounts})
     note_terms(log, listed, counts.function_words, languages)
     if tokens.rules.social:
@@ -574,7 +573,7 @@ def _count_terms(
             f"left out: {emoji} and {addresses}.",
         }[tokens.rules.social]
         log.note("terms", "social", numbers, message)
-    return counts
+    return tokens, counts
 
 
 def note_terms(

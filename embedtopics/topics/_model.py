@@ -118,8 +118,9 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         out. By default names and tags are words without their sign. A function takes a text and
         returns the list of its words, see `embedtopics.protocols.Segmenter`.
     stop_words : "auto" or sequence of str
-        Words to leave out; "auto", alone or with other words, takes the lists of the languages and
-        the words that occur equally in all topics, and names of accounts (@name).
+        Words to leave out; "auto", alone or with other words, takes the lists of the languages,
+        the words that occur equally in all topics, names of accounts (@name), and lines that many
+        texts repeat, such as signatures.
     ngram_range : (int, int)
         Shortest and longest term in words.
     min_df : int, float or None

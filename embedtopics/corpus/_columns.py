@@ -196,7 +196,6 @@ def _holds_groups(column: pd.Series) -> bool:
 def read_list(
     texts: Any,
     ids: Iterable[object] | None = None,
-    index: Any = None,
     metadata: Any = None,
     time: str | None = None,
     group: str | None = None,
@@ -205,10 +204,7 @@ def read_list(
     values = _as_list(texts)
     table = as_table(pd.DataFrame(index=range(len(values))) if metadata is None else metadata)
     _check_length("metadata", table.frame, len(values))
-    if index is None:
-        index = texts.index if isinstance(texts, pd.Series) else table.frame.index
-    labels = index if isinstance(index, pd.Index) else pd.Index(index)
-    _check_length("index", labels, len(values))
+    labels = texts.index if isinstance(texts, pd.Series) else table.frame.index
     table = replace(table, frame=table.frame.set_axis(labels), source=type(texts).__name__)
     fields = _fields(table, values, table.source, ids, [], {"time": time, "group": group})
     _check_length("ids", fields["ids"], len(values))

@@ -61,8 +61,6 @@ class Corpus:
         Distinct ids of a list of texts.
     metadata : frame or dict of lists, optional
         Metadata of a list of texts, a row for each.
-    index : pandas.Index or sequence, optional
-        Row labels of a list of texts; by default those of a Series, else 0, 1, 2 ...
     encoding : str, default="utf-8"
         Encoding of a file, unless it has a byte-order mark.
     limit : int, optional
@@ -119,7 +117,6 @@ class Corpus:
         *,
         ids: Iterable[object] | None = None,
         metadata: Any = None,
-        index: Any = None,
         encoding: str = "utf-8",
         limit: int | None = None,
     ) -> None:
@@ -134,13 +131,13 @@ class Corpus:
         unsuitable: dict[str, Any] = {"text": text, "id": id}
         expected = "left out where the texts are a list"
         if table is not None:
-            unsuitable = {"ids": ids, "metadata": metadata, "index": index}
+            unsuitable = {"ids": ids, "metadata": metadata}
             expected = f"left out where the texts are a column of a {table.source}"
         for name, value in unsuitable.items():
             if value is not None:
                 raise InputError(name, expected)
         if table is None:
-            fields = read_list(data, ids, index, metadata, time, group)
+            fields = read_list(data, ids, metadata, time, group)
         else:
             fields = read_table(table, text, id, time, group)
         vars(self).update(fields)

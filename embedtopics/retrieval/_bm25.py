@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -215,14 +216,9 @@ class LexicalSegment:
         """Return the number of a word, or -1 if no passage holds it."""
         # UTF-8 keeps the order of the code points.
         target = form.encode("utf-8", "surrogatepass")
-        low, high = 0, len(self.ends) - 1
-        while low < high:
-            middle = (low + high) // 2
-            if self._word(middle) < target:
-                low = middle + 1
-            else:
-                high = middle
-        return low if low < len(self.ends) - 1 and self._word(low) == target else -1
+        n_words = len(self.ends) - 1
+        number = bisect_left(range(n_words), target, key=self._word)
+        return number if number < n_words and self._word(number) == target else -1
 
     def _word(self, number: int) -> bytes:
         return self.letters[self.ends[number] : self.ends[number + 1]].tobytes()
@@ -399,7 +395,7 @@ class LexicalSearcher:
         self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
     ) -> Float64Array:
         """Return the share of the words of a query, by idf, that passages hold, (n,)."""
-        words, terms = self.read(query), self._terms(query)
+        words, terms = self.read(query), self.terms(query)
         most = math.log(1 + (self.n_passages + 0.5) / 0.5)  # idf of a word that no passage holds
         total = sum(
             terms[form].worth if form in terms else words.weight(form) * most
@@ -415,7 +411,7 @@ class LexicalSearcher:
     ) -> LexicalHits:
         """Return the passages with the highest scores, among those of the masks (n_passages,)."""
         allowed = masks or [None] * len(self.segments)
-        terms = self._terms(query)
+        terms = self.terms(query)
         parts = [
             self._best_of(number, terms, k, allowed[number]) for number in range(len(self.segments))
         ]
@@ -439,10 +435,15 @@ class LexicalSearcher:
         self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
     ) -> dict[str, Float64Array]:
         """Return the part of each form of the query in the scores of passages, (n,)."""
-        terms = self._terms(query)
+        terms = self.terms(query)
         return {form: self._parts_at(term, segments, rows) for form, term in terms.items()}
 
-    def _terms(self, query: str) -> dict[str, _QueryTerm]:
+    def missing(self, query: str) -> list[str]:
+        """Return the words of a query that no living passage holds."""
+        written, terms = self.read(query).written, self.terms(query)
+        return sorted(word for form in written if form not in terms for word in written[form])
+
+    def terms(self, query: str) -> dict[str, _QueryTerm]:
         """Return the forms of a query that living passages hold, in alphabetical order."""
         if query in self._cache:
             return self._cache[query]

@@ -41,14 +41,14 @@ from embedtopics.retrieval.storage._segments import Sources
 from embedtopics.terms._rules import choose_rules
 
 DOCUMENTS_AT_ONCE = 10_000
-N_COMPARED_IDS = 20
-"""Documents whose ids show whether ids were made from the texts."""
 
 
 @dataclass(frozen=True)
 class BuildOptions:
     """Options of a new index; see `SearchIndex.build`."""
 
+    encoder: Any
+    embeddings: npt.ArrayLike | None
     passages: bool
     dense: DenseSettings
     languages: tuple[str, ...] | None
@@ -56,6 +56,7 @@ class BuildOptions:
     stems: bool
     words: Any
     columns: Mapping[str, Any]
+    show_progress: bool | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,34 +115,18 @@ def read_more(
             "text", "given", found=f"a table whose text column seems to be "
             f"{names[0]!r}, a column of the metadata of the index",
         )  # fmt: skip
-    if roles["id"] is None:
-        _require_ids(collection, guessed, names, columns["id"], update)
+    has_ids = "id" in map(str.casefold, names) and (update or "id" not in kinds)
+    if roles["id"] is None and (has_ids or recorded.get("id")):
+        remedy = "without it, ids are made from the texts, and replace no text that has changed"
+        raise InputError("id", "the column of ids", remedy=remedy)
     if roles["time"] is None:
         dates = [name for name in names if kinds.get(name) == "date"]
         roles["time"] = dates[0] if dates else None
     return _with_texts(read_documents(data, roles, encoding), kinds)
 
 
-def _require_ids(
-    collection: Collection, corpus: Corpus, names: Sequence[str], column: Any, update: bool
-) -> None:
-    """Refuse a table without a column of ids where ids made from its texts would not match."""
-    first = next(collection.batches(N_COMPARED_IDS), [])
-    is_made = _are_made([d.id for d in first], [d.text for d in first])
-    has_id_column = "id" in {name.casefold() for name in names}
-    lacks_ids = bool(first) and not is_made and _are_made(corpus.ids, corpus.texts)
-    if lacks_ids or (update and has_id_column):
-        remedy = (
-            "the index was built without id=: its ids depend on the texts, so that update=True "
-            "would replace no document whose text has changed; build it again with id="
-            if is_made
-            else "documents of the index have ids, and update=True replaces by id"
-        )
-        raise InputError("id", "the column of ids", column, remedy)
-
-
 def _with_texts(corpus: Corpus, kinds: Mapping[str, str]) -> Corpus:
-    """Convert numbers of a csv file to texts in columns that hold texts in the index."""
+    """Convert numbers, such as those of a csv file, to texts in columns of texts."""
     import pandas as pd
 
     metadata = corpus.metadata
@@ -150,20 +135,9 @@ def _with_texts(corpus: Corpus, kinds: Mapping[str, str]) -> Corpus:
         for name in metadata.columns
         if kinds.get(name) == "text" and pd.api.types.is_numeric_dtype(metadata[name])
     ]
-    is_typed = not corpus.source.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".xlsx"))
-    if is_typed or not texts:
-        return corpus
     converted = copy(corpus)
     vars(converted)["metadata"] = metadata.astype(dict.fromkeys(texts, "string"))
     return converted
-
-
-def _are_made(ids: Sequence[object], texts: Sequence[str]) -> bool:
-    """Return whether ids were made from the texts."""
-    from_texts = Corpus(list(texts[:N_COMPARED_IDS])).ids if len(texts) else ()
-    # The part after a hyphen counts repetitions of a text.
-    pairs = zip(ids, from_texts, strict=False)
-    return any(str(id).split("-")[0] == made_id.split("-")[0] for id, made_id in pairs)
 
 
 class Passages(NamedTuple):
@@ -258,21 +232,13 @@ def _write_segment(
     return about
 
 
-def build(
-    corpus: Corpus,
-    out: Path | None,
-    encoder: Any,
-    embeddings: npt.ArrayLike | None,
-    options: BuildOptions,
-    overwrite: bool,
-    show_progress: bool | None,
-) -> IndexBuild:
+def build(corpus: Corpus, out: Path | None, options: BuildOptions, overwrite: bool) -> IndexBuild:
     """Make a collection of a corpus; the folder `out` appears when it is complete."""
     target = None if out is None else find_folder(out)
     if target is None:
         parent = Path(tempfile.mkdtemp(prefix="embedtopics-index-"))
         try:
-            return _build_in(parent / "index", corpus, encoder, embeddings, options, show_progress)
+            return _build_in(parent / "index", corpus, options)
         except BaseException:  # an interrupt too
             shutil.rmtree(parent, ignore_errors=True)
             raise
@@ -282,24 +248,18 @@ def build(
     with only_writer(target.with_name(f"{target.name}.building")):
         shutil.rmtree(beside, ignore_errors=True)
         try:
-            built = _build_in(beside, corpus, encoder, embeddings, options, show_progress)
+            built = _build_in(beside, corpus, options)
             copied = built.collection.copy_to(target, overwrite=overwrite)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
     return IndexBuild(copied, built.encoder, built.decisions)
 
 
-def _build_in(
-    folder: Path,
-    corpus: Corpus,
-    encoder: Any,
-    embeddings: npt.ArrayLike | None,
-    options: BuildOptions,
-    show_progress: bool | None,
-) -> IndexBuild:
+def _build_in(folder: Path, corpus: Corpus, options: BuildOptions) -> IndexBuild:
     notes: list[Decision] = []
     read_frame(corpus.metadata, [])  # refuse metadata before hours of encoding
-    resolved = _encoder_for(corpus, encoder, embeddings)
+    embeddings = options.embeddings
+    resolved = _encoder_for(corpus, options.encoder, embeddings)
     languages = options.languages
     if languages is None:
         shares = detect_languages(corpus.texts)
@@ -318,7 +278,7 @@ def _build_in(
     )
     prepared = prepare(
         corpus, resolved, passages=options.passages, embeddings=embeddings,
-        show_progress=show_progress,
+        show_progress=options.show_progress,
     )  # fmt: skip
     notes += [] if embeddings is not None or resolved is None else resolved.decisions
     words_only = resolved is None and embeddings is None

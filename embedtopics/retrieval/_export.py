@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.folders import replacing_file
+from embedtopics.corpus._texts import distinct_names
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.retrieval._reader import IndexVersion
@@ -29,10 +29,10 @@ def export_parquet(
     import pyarrow.parquet as pq
 
     kinds = {name: kind for name, kind in collection.columns().items() if kind != "missing"}
-    names = _free_names(kinds)
+    names = dict(zip(kinds, distinct_names([*kinds], _PASSAGE_COLUMNS), strict=True))
     if not version.snapshot.n_documents:
         raise InputError("The index has no documents to export; add some first.")
-    schema = _schema(collection.settings(), kinds, names)
+    schema = _schema(version.n_dimensions, kinds, names)
     n = 0
     with replacing_file(path) as fresh, pq.ParquetWriter(fresh, schema) as writer:
         for columns in _batches(collection, version, kinds):
@@ -47,31 +47,12 @@ def export_parquet(
     return n, (Decision("retrieval", "renamed_columns", renamed, message),)
 
 
-def _free_names(columns: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of metadata columns in the file; underscores resolve clashes."""
-    free: dict[str, str] = {}
-    for column in columns:
-        name = column
-        while name in _PASSAGE_COLUMNS or (
-            name != column and (name in columns or name in free.values())
-        ):
-            name = f"{name}_"
-        free[column] = name
-    return free
-
-
-def _schema(settings: Mapping[str, Any], kinds: Mapping[str, str], names: Mapping[str, str]) -> Any:
+def _schema(width: int, kinds: Mapping[str, str], names: Mapping[str, str]) -> Any:
     import pyarrow as pa
 
     types = {
         "text": pa.string(), "integer": pa.int64(), "real": pa.float64(), "boolean": pa.bool_(),
         "date": pa.timestamp("us"), "list": pa.list_(pa.string()),
-    }  # fmt: skip
-    width = settings["n_dimensions"]
-    about = {
-        "format": FORMAT, "fingerprint": settings.get("encoder_fingerprint") or "",
-        "n_dimensions": width, "columns": {names[column]: kinds[column] for column in kinds},
-        "settings": settings,
     }  # fmt: skip
     passage_types = (
         pa.string(), pa.int32(), pa.int64(), pa.int64(), pa.string(),
@@ -82,7 +63,7 @@ def _schema(settings: Mapping[str, Any], kinds: Mapping[str, str], names: Mappin
         for name, kind in zip(_PASSAGE_COLUMNS, passage_types, strict=True)
     ]
     fields += [pa.field(names[column], types[kind]) for column, kind in kinds.items()]
-    return pa.schema(fields, metadata={"embedtopics": json.dumps(about, ensure_ascii=False)})
+    return pa.schema(fields)
 
 
 def _batches(

@@ -6,10 +6,13 @@ import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
+from embedtopics.corpus._columns import list_names
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,17 +31,6 @@ class Period:
 
 
 Value: TypeAlias = str | int | float | bool | Period
-
-
-@dataclass(frozen=True)
-class Condition:
-    """One test of one column; `values` are several for "in", none for "is null", else one."""
-
-    column: str
-    kind: str
-    operator: str
-    values: tuple[Value, ...]
-
 
 Sql: TypeAlias = tuple[str, list[str | int | float]]
 """A condition of SQLite, true or false for every row and never NULL, and its parameters."""
@@ -64,7 +56,6 @@ _HINTS = {
     "boolean": "write true or false without quotes",
     "date": "write it as '2020-01-31' or '2020-01', in quotes, or a year as 2020",
 }
-_MOST_SHOWN = 20
 
 
 class InvalidCondition(Exception):
@@ -76,84 +67,47 @@ def kind_of_column(name: str, columns: Mapping[str, str]) -> str:
     if name in columns:
         return columns[name]
     by_lower = {str(column).casefold(): column for column in columns}
-    close = difflib.get_close_matches(name.casefold(), list(by_lower), n=3)
-    if close:
-        hint = "did you mean " + " or ".join(repr(by_lower[one]) for one in close) + "?"
-    elif columns:
-        more = f" and {len(columns) - _MOST_SHOWN} more" if len(columns) > _MOST_SHOWN else ""
-        hint = f"the columns are {', '.join(map(repr, list(columns)[:_MOST_SHOWN]))}{more}"
-    else:
-        hint = "the documents have no metadata"
+    close = [by_lower[one] for one in difflib.get_close_matches(name.casefold(), by_lower, n=3)]
+    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else ""
+    hint = hint or f"the columns are {list_names(list(columns))}"
     raise InvalidCondition(f"there is no column {name!r}; {hint}")
 
 
-def make_condition(column: str, kind: str, operator: str, values: Sequence[Value]) -> Condition:
-    """Return a condition whose values have the type of the column."""
-    if kind == "missing":  # compared as what it is compared with: no value of it is equal to any
-        kind = _kind_of_value(values[0]) if values else "text"
-    if operator in TEXTUAL and kind not in ("text", "list"):
+def _check_operator(column: str, kind: str, operator: str) -> None:
+    """Refuse an operator that does not apply to the values of a column."""
+    if operator in TEXTUAL and kind not in ("text", "list", "missing"):
         raise InvalidCondition(
             f"{operator} searches texts; column {column!r} holds {_NAMES[kind]}; compare it with "
             "==, < or >"
         )
-    if kind == "boolean" and operator not in ("==", "in", "is null"):
+    if operator in ORDERED and kind in ("boolean", "list"):
         raise InvalidCondition(
-            f"column {column!r} holds true or false, which have no order; write {column} == true"
+            f"column {column!r} holds {_NAMES[kind]}, which have no order; compare it with =="
         )
-    if kind == "list" and operator in ORDERED:
-        raise InvalidCondition(
-            f"column {column!r} holds lists, which have no order; write {column} == 'a' for those "
-            "that hold 'a'"
-        )
-    distinct = tuple(dict.fromkeys(_typed(column, kind, value) for value in values))
-    if operator == "in" and len(distinct) == 1:
-        operator = "=="
-    return Condition(column, kind, operator, distinct)
 
 
 def _typed(column: str, kind: str, value: Value) -> Value:
+    """Return a value of a filter in the type of its column."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind == "date":
-        if isinstance(value, Period):
-            return value
         if isinstance(value, str):
             return read_period(value)
-        if is_number and 1000 <= value <= 9999 and value == int(value):
-            return read_period(f"{int(value)}")
-    elif kind == "boolean":
-        if isinstance(value, bool):
-            return value
-    elif kind in ("text", "list"):
-        if isinstance(value, str):
-            return value
-    elif isinstance(value, int | float) and is_number:
+        if isinstance(value, int | float) and is_number and 1000 <= value <= 9999:
+            return read_period(f"{value:g}")
+    elif kind == "missing" or (kind == "boolean" and isinstance(value, bool)):
+        return value
+    elif kind in ("text", "list") and isinstance(value, str):
+        return value
+    elif kind in ("integer", "real") and isinstance(value, int | float) and is_number:
         # 2.0 and 2 are one value.
         is_exact = isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53
         return int(value) if is_exact else value
-    raise InvalidCondition(
-        f"column {column!r} holds {_NAMES[kind]}; got {_described(value)}; {_HINTS[kind]}"
-    )
-
-
-def _kind_of_value(value: Value) -> str:
-    if isinstance(value, bool | str):
-        return "boolean" if isinstance(value, bool) else "text"
-    return "date" if isinstance(value, Period) else "real"
-
-
-def _described(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return f"the text {value if len(value) <= 40 else value[:37] + '...'!r}"
-    return f"the {'date' if isinstance(value, Period) else 'number'} {value}"
+    raise InvalidCondition(f"column {column!r} holds {_NAMES[kind]}; got {value!r}; {_HINTS[kind]}")
 
 
 _DATE = re.compile(
-    r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2})"
-    r"(?:[T ](?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})"
-    r"(?::(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]{1,6}))?)?"
-    r"(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})?)?)?)?"
+    r"\d{4}(-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(?P<zone>Z|[+-]\d{2}:?\d{2})?)?)?)?",
+    re.ASCII,
 )
 
 
@@ -165,41 +119,15 @@ def read_period(value: str) -> Period:
             "expected a date such as '2020-01-31', '2020-01', '2020' or '2020-01-31T12:00'; got "
             f"{value[:40]!r}; write it as YYYY-MM-DD"
         )
-    parts = match.groupdict()
-    fraction = parts["fraction"] or ""
-    zone = (parts["zone"] or "").replace("Z", "+00:00")
+    zone = match["zone"] or ""
     try:
-        start = datetime.fromisoformat(
-            f"{parts['year']}-{parts['month'] or '01'}-{parts['day'] or '01'}"
-            f"T{parts['hour'] or '00'}:{parts['minute'] or '00'}:{parts['second'] or '00'}"
-            f".{fraction.ljust(6, '0')}{zone}"
-        )
-        start = in_utc(start)
-    except (ValueError, OverflowError) as error:
-        raise InvalidCondition(f"the date {value!r} does not exist ({error}); correct it") from None
-    try:
-        stop = _end(start, parts, len(fraction))
-    except (ValueError, OverflowError):  # after the year 9999
-        stop = None
-    return Period(start, stop)
-
-
-def in_utc(moment: datetime) -> datetime:
-    """Return a moment in UTC and without a zone; one without a zone is taken for UTC."""
-    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
-
-
-def _end(start: datetime, parts: Mapping[str, str | None], n_digits: int) -> datetime:
-    if parts["month"] is None:
-        return start.replace(year=start.year + 1)
-    if parts["day"] is None:
-        later = start.year * 12 + start.month
-        return start.replace(year=later // 12, month=later % 12 + 1)
-    if parts["hour"] is None:
-        return start + timedelta(days=1)
-    if parts["second"] is None:
-        return start + timedelta(minutes=1)
-    return start + timedelta(microseconds=10 ** (6 - n_digits))
+        moment = np.datetime64(match[0].removesuffix(zone).replace(" ", "T"))
+        # In units of the last part; after the year 9999, the end is no datetime.
+        start, stop = (one.astype("datetime64[us]").item() for one in (moment, moment + 1))
+        offset = datetime.fromisoformat(f"2000-01-01T00:00{zone}").utcoffset() or timedelta()
+        return Period(start - offset, stop - offset if isinstance(stop, datetime) else None)
+    except (ValueError, OverflowError, TypeError):
+        raise InvalidCondition(f"the date {value!r} does not exist; correct it") from None
 
 
 MOST_CHARACTERS = 10_000
@@ -239,10 +167,6 @@ QUOTED: /'([^'\\\0\ud800-\udfff]|''|\\[\\'"nrt])*'|"([^"\\\0\ud800-\udfff]|""|\\
 %import common.WS
 %ignore WS
 """
-_QUOTED_SO_FAR = {
-    quote: re.compile(rf"{quote}([^{quote}\\\0\ud800-\udfff]|{quote * 2}|\\[\\'\"nrt])*")
-    for quote in "'\""
-}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _REMEDIES = {
     ";": "give one expression",
@@ -251,23 +175,19 @@ _REMEDIES = {
     "!": "write not, or != for unequal",
     **dict.fromkeys("+-*/%^@", "filters do not compute; put names with signs in double quotes"),
     **dict.fromkeys("\u2018\u2019\u201c\u201d\u00ab\u00bb", "use straight quotes: ' or \""),
-    **dict.fromkeys("0123456789", "write numbers as 12, -0.5 or 1e6, and put dates in quotes; "
-                                  "filters do not compute"),
+    **dict.fromkeys("'\"", "the quote is never closed, or a backslash is not written \\\\"),
+    **dict.fromkeys("0123456789", "write numbers as 12, -0.5 or 1e6, and put dates in quotes"),
 }  # fmt: skip
 _REMEDY = "put texts in quotes, and unusual names of columns in double quotes"
 _EXPECTED = (
-    ("TRUE", "NAME", "expected a value; put texts in quotes, as in '{}'; columns are not compared "
-                     "with one another"),
+    ("TRUE", "NAME", "expected a value; put texts in quotes, as in '{}'"),
     ("TRUE", "_NULL", "nothing is equal to null; write is null, or is not null"),
     ("TRUE", "", "expected a value: a number, a text or date in quotes, true or false"),
     ("LSQB", "", "expected a list after in, such as (1, 2) or ('a', 'b'), or a column of lists"),
     ("NAME", "", "expected the name of a column, as in year >= 2020 or year between 2000 and 2010"),
-    ("COMPARISON", "LPAR", "filters call no functions; compare a column with a value"),
     ("COMPARISON", "", "expected a comparison after the column: ==, !=, <, <=, >, >=, in, between, "
                        "contains, startswith, endswith or is null"),
     ("COMMA", "", "expected a comma, or the end of the list"),
-    ("_OR", "COMPARISON", "comparisons are not chained; join two with and, or write between"),
-    ("$END", "RPAR", "this closes what was never opened; leave it out"),
     ("_NULL", "", "expected null after is; compare values with =="),
     ("RPAR", "", "expected and, or; a parenthesis is not closed"),
     ("_OR", "", "expected and, or, or the end of the filter"),
@@ -365,12 +285,10 @@ class _FilterReader:
                     at = values[0]
                     raise InvalidCondition(f"put texts in quotes, as in '{at}'")
                 operator = "=="
+            _check_operator(name, kind, operator)
             for at in values:
-                one = make_condition(name, kind, operator, (self.value(at),))
-                typed_values.extend(one.values)
-                kind = one.kind  # the kind of a column without values is that of its first value
-            condition = make_condition(name, kind, operator, tuple(typed_values))
-            return _condition(condition, self.column_sql(name))
+                typed_values.append(_typed(name, kind, self.value(at)))
+            return _condition(self.column_sql(name), kind, operator, typed_values)
         except InvalidCondition as error:
             start = int(at.start_pos or 0)
             raise _fault(self.text, start, start + len(at), str(error)) from None
@@ -417,16 +335,8 @@ def _expected(error: UnexpectedToken, columns: Mapping[str, str], last: str) -> 
 
 
 def _unreadable(text: str, at: int) -> InputError:
-    if text[at] not in _QUOTED_SO_FAR:
-        remedy = _REMEDIES.get(text[at], _REMEDY)
-        return _fault(text, at, at + 1, f"this character is not allowed here; {remedy}")
-    match = _QUOTED_SO_FAR[text[at]].match(text, at)
-    end = match.end() if match else at
-    if end == len(text):
-        message = f"this quote is never closed; add {text[at]}, and write a quote inside twice"
-        return _fault(text, at, end, message)
-    message = "a text cannot hold NUL or a lone surrogate, and a backslash is written \\\\"
-    return _fault(text, end, end + 1, message)
+    remedy = _REMEDIES.get(text[at], _REMEDY)
+    return _fault(text, at, at + 1, f"this character is not allowed here; {remedy}")
 
 
 _WORDS = {"disjunction": "OR", "conjunction": "AND"}
@@ -445,18 +355,17 @@ def _joined(parts: Sequence[Sql], word: str) -> Sql:
     return f"({one[0]} {word} {other[0]})", [*one[1], *other[1]]
 
 
-def _condition(condition: Condition, column: str) -> Sql:
-    operator = condition.operator
+def _condition(column: str, kind: str, operator: str, values: Sequence[Value]) -> Sql:
     if operator == "is null":
         return f"({column} IS NULL)", []
-    periods = [value for value in condition.values if isinstance(value, Period)]
+    periods = [value for value in values if isinstance(value, Period)]
     if periods:
         text, parameters = _joined([_date(column, operator, value) for value in periods], "OR")
     else:
-        values = [v for v in condition.values if not isinstance(v, Period)]
+        plain = [value for value in values if not isinstance(value, Period)]
         # A list passes where one of its texts does.
-        is_list = condition.kind == "list"
-        text, parameters = _compared("json_each.value" if is_list else column, operator, values)
+        is_list = kind == "list"
+        text, parameters = _compared("json_each.value" if is_list else column, operator, plain)
         text = f"EXISTS (SELECT 1 FROM json_each({column}) WHERE {text})" if is_list else text
     return f"({column} IS NOT NULL AND {text})", parameters
 

@@ -136,6 +136,8 @@ class SearchIndex(PushToHub):
         """
         columns = {"text": text, "id": id, "time": time}
         options = BuildOptions(
+            encoder=encoder,
+            embeddings=embeddings,
             passages=passages,
             dense=DenseSettings(kind, random_state),
             languages=None if languages is None else tuple(as_list(languages, "languages")),
@@ -143,10 +145,11 @@ class SearchIndex(PushToHub):
             stems=stems,
             words=words,
             columns=columns,
+            show_progress=show_progress,
         )
         corpus = read_documents(data, columns)
         target = None if out is None else Path(out)
-        built = _build.build(corpus, target, encoder, embeddings, options, overwrite, show_progress)
+        built = _build.build(corpus, target, options, overwrite)
         index = cls(built.collection, encoder=built.encoder)
         index.decisions = built.decisions
         if target is None:
@@ -445,19 +448,17 @@ class SearchIndex(PushToHub):
         """Add documents, and replace those with the same ids; see `add`."""
         return self.add(data, **options, update=True)
 
-    def remove(
-        self, ids: Iterable[object], *, missing: Literal["raise", "ignore"] = "raise"
-    ) -> int:
+    def remove(self, ids: Iterable[object]) -> int:
         """Remove documents by id, and return their number.
 
         Raises
         ------
         InputError
-            If an id is not in the index and `missing` is "raise"; nothing is removed then.
+            If an id is not in the index; nothing is removed then.
         """
         names = [_checked_id(value) for value in as_list(ids, "ids")]
         with self._reader.collection.writing() as writer:
-            return writer.remove(names, missing=missing)
+            return writer.remove(names)
 
     def compact(self) -> bool:
         """Merge all segments, and drop removed documents; return False if nothing changed."""

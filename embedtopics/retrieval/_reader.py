@@ -229,8 +229,7 @@ def _open_segment(view: SegmentView, is_checked: bool) -> SegmentData:
         # Opened here, because NumPy leaves a damaged file open.
         with path.open("rb") as file:
             vector_sum = np.asarray(np.load(file, allow_pickle=False))
-        is_right = vector_sum.shape == (dense.vectors.shape[1],) and vector_sum.dtype == np.float64
-        if not is_right or not np.isfinite(vector_sum).all():
+        if vector_sum.shape != dense.vectors.shape[1:] or vector_sum.dtype != np.float64:
             raise ValueError(f"{vector_sum.dtype} of shape {vector_sum.shape}")
     except (OSError, ValueError, EOFError, MemoryError) as error:
         raise damage(path, str(error)) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,12 @@ from embedtopics.errors import InputError, ModelLoadError
 
 BATCH_SIZE = 32
 
-_OPENVINO_PREFIX = "openvino_"
-"""Prefix of OpenVINO files, which end in .bin and are not pickled."""
-
 
 def load_cross_encoder(name: str | os.PathLike[str]) -> Any:
     """Load a cross-encoder from a folder, from the cache of the hub, or from the hub.
 
-    Code in a checkpoint is never run; pickled weights are never read.
+    Code in a checkpoint is never run. The model is read from safetensors; of pickled weights of
+    further modules, sentence-transformers reads only tensors.
     """
     from embedtopics._utils.display import one_line
     from embedtopics.encoders.sentence._torch import silent_transformers
@@ -60,24 +59,22 @@ def _folder_of(name: str | os.PathLike[str]) -> Path:
     from embedtopics.encoders.sentence._loading import Miss, cached_snapshot, download_snapshot
 
     folder = Path(name).expanduser()
-    if not folder.is_dir():
-        if folder.exists() or os.fspath(name).startswith("."):
-            raise ModelLoadError(
-                f"expected the folder of a cross-encoder or a hub name, got {name!r}; check the "
-                "path"
-            )
+    if folder.is_dir():
+        return folder.absolute()
+    if folder.exists() or os.fspath(name).startswith("."):
+        raise ModelLoadError(
+            f"expected the folder of a cross-encoder or a hub name, got {name!r}; check the path"
+        )
+    reasons = []
+    for fetch in (cached_snapshot, partial(download_snapshot, with_code=False)):
         try:
-            folder = cached_snapshot(os.fspath(name), None)
-        except Miss as cached:
-            try:
-                folder = download_snapshot(os.fspath(name), None, with_code=False)
-            except Miss as miss:
-                raise ModelLoadError(
-                    f"there is no cross-encoder {os.fspath(name)!r}; tried in order: folder "
-                    f"{name}; {cached}; {miss}; give the folder of a checkpoint, or connect to "
-                    "the network once"
-                ) from None
-    return folder.absolute()
+            return fetch(os.fspath(name), None).absolute()
+        except Miss as miss:
+            reasons.append(str(miss))
+    raise ModelLoadError(
+        f"there is no cross-encoder {os.fspath(name)!r}; tried in order: folder {name}; "
+        f"{'; '.join(reasons)}; give the folder of a checkpoint, or connect to the network once"
+    )
 
 
 def _check_modules(folder: Path) -> None:
@@ -92,17 +89,7 @@ def _check_modules(folder: Path) -> None:
 
 
 def _check_weights(folder: Path) -> None:
-    """Refuse pickled and missing weights; a random head would otherwise go unnoticed."""
-    pickled = [
-        path
-        for path in folder.rglob("*.bin")
-        if not any(path.parent.glob("*.safetensors")) and not path.name.startswith(_OPENVINO_PREFIX)
-    ]
-    if pickled or not any(folder.glob("*.safetensors")):
-        raise ModelLoadError(
-            f"{pickled[0].parent if pickled else folder} has no safetensors weights, and pickled "
-            "weights are never loaded; choose a checkpoint with a model.safetensors"
-        )
+    """Refuse missing weights; a random head would otherwise go unnoticed."""
     names = read_json(required(folder / "config.json")).get("architectures") or [""]
     config = folder / "config_sentence_transformers.json"
     model_type = read_json(config).get("model_type") if config.is_file() else None

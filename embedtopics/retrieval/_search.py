@@ -558,14 +558,10 @@ def _lexical_decisions(
         reason = f"has only stop words ({_shown(stop_words)})" if stop_words else "has no words"
         message = f"{name.capitalize()} {reason}: lexical search finds nothing."
         return [Decision("retrieval", kind, stop_words, message)]
-    none = np.zeros(0, np.int64)
-    in_index = searcher.parts_at(query, none, none)
-    missing = sorted(
-        word for form, written in words.written.items() if form not in in_index for word in written
-    )
+    missing = searcher.missing(query)
     if not missing:
         return []
-    effect = "uses the other words" if in_index else "finds nothing"
+    effect = "uses the other words" if searcher.terms(query) else "finds nothing"
     message = f"No document holds {_shown(missing)} of {name}; lexical search {effect}."
     similar = [suggestions[word] for word in missing if word in suggestions]
     message += f" Did you mean {_shown(similar)}?" if similar else ""

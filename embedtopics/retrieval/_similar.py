@@ -67,42 +67,42 @@ def find_similar(
     if not ids and passage is None:
         raise InputError("id", "that of a document, where no passage is given")
     collection = reader.collection
-    vectors = None if passage is None else query_vectors(reader, [passage], None, "dense")
-    given_vectors = [] if vectors is None else [*vectors]
-    named = [("id", id) for id in ids] + [("unlike", id) for id in unlike]
+    vectors = query_vectors(reader, [passage], None, "dense") if passage else None
+    free = [] if vectors is None else [*vectors]
 
     def answer(version: IndexVersion) -> SearchHits:
         condition = read_filter(collection, where)
         numbers = collection.numbers([*ids, *unlike])
-        for name, id in named:
+        passages: dict[str, FloatArray] = {}
+        n_passages = 0
+        for name, id in [*(("id", id) for id in ids), *(("unlike", id) for id in unlike)]:
             if id not in numbers:
                 remedy = "passage= takes a text of your own"
                 raise InputError(name, "that of a document of the index", id, remedy)
-        passages = {id: _passage_vectors(version, number) for id, number in numbers.items()}
-        if not all(n for _, n in passages.values()):
-            raise DocumentRemoved  # and replaced by another with the same id
-        for name, id in named:
-            if not len(passages[id][0]):
+            passages[id], n = _passage_vectors(version, numbers[id])
+            if not n:
+                raise DocumentRemoved  # and replaced by another with the same id
+            if not len(passages[id]):
                 raise InputError(name, "that of a document with text", id)
-        if len(ids) == 1 and not given_vectors and not unlike:
-            queries = passages[ids[0]][0]
+            n_passages += n
+        if len(ids) == 1 and not free and not unlike:
+            queries = passages[ids[0]]
         else:
-            like = [*(passages[id][0].mean(axis=0) for id in ids), *given_vectors]
-            queries = _between(like, [passages[id][0].mean(axis=0) for id in unlike])
+            like = [*(passages[id].mean(axis=0) for id in ids), *free]
+            queries = _between(like, [passages[id].mean(axis=0) for id in unlike])
         allowed = allow(version, matching_documents(collection, condition))
-        n_passages = sum(n for _, n in passages.values())
         exclude = [*numbers.values()]
         ranking = _nearest_documents(version, queries, allowed, k, exclude, n_passages)
         near = above_chance(ranking.similarities, reader.chance(version, False))
         hits = make_hits(version, collection, "", replace(ranking, relevance=near))
-        text = passage
+        text = passage or ""
         if ids:
             (document,) = collection.documents([numbers[ids[0]]])
             if document is None:
                 raise DocumentRemoved
             text = document.text
         filter_text = "" if condition is None else condition.text
-        return SearchHits((text or "",), (hits,), "dense", k, filter_text, is_single=True)
+        return SearchHits((text,), (hits,), "dense", k, filter_text, is_single=True)
 
     return reader.answer(answer)
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import html
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from embedtopics.retrieval._bm25 import (
     LexicalSettings,
@@ -199,40 +196,25 @@ def _merge_overlaps(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 def _shorten(
     text: str, begin: int, end: int, marks: list[tuple[int, int]], most: int
 ) -> tuple[int, int]:
-    """Shorten a window to `most` characters around its first mark."""
+    """Shorten a window to `most` characters around its first mark, between words if possible."""
     if end - begin <= most:
         return begin, end
     first = next((b for b, e in marks if e > begin), begin)
-    begin = _edge(text, max(begin, min(first - most // 4, end - most)), 1)
-    return begin, max(begin, _edge(text, min(end, begin + most), -1))
-
-
-def _edge(text: str, place: int, step: int) -> int:
-    """Return the next place between words, if one is near, else between characters."""
-    for other in range(place, place + step * _PER_WORD, step):
-        if not 0 < other < len(text):
-            return other
-        if not ((text[other - 1].isalnum() and text[other].isalnum()) or _combines(text[other])):
-            return other
-    while 0 < place < len(text) and _combines(text[place]):
-        place += step
-    return place
-
-
-def _combines(letter: str) -> bool:
-    """Return whether a character combines with the one before it."""
-    return unicodedata.category(letter) in ("Mn", "Mc", "Me") or letter == "\u200d"
+    start = max(begin, min(first - most // 4, end - most))
+    stop = min(end, start + most)
+    blanks = [match.start() for match in _BLANKS.finditer(text, start, stop)]
+    if start > begin:
+        start = next((blank + 1 for blank in blanks if blank < first), start)
+    if stop < end:
+        stop = next((blank for blank in reversed(blanks) if blank > first), stop)
+    return start, stop
 
 
 def suggest(version: IndexVersion, collection: Collection, query: str) -> dict[str, str]:
     """Return for each word that no document holds the most similar word of the collection."""
     lexical = version.lexical
-    none = np.zeros(0, np.int64)
-    in_index = lexical.parts_at(query, none, none)
-    written = lexical.read(query).written
-    missing = [word for form, words in written.items() if form not in in_index for word in words]
     suggestions: dict[str, str] = {}
-    for word in missing[:WORDS_SUGGESTED]:
+    for word in lexical.missing(query)[:WORDS_SUGGESTED]:
         # The index holds stems: compare with words of the passages that hold a similar stem.
         near = [
             (distance, -n_holding, other)

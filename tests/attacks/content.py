@@ -1,10 +1,9 @@
 # ruff: noqa: E501
-"""Hostile filters and texts, and the files that are written from them."""
+"""Hostile texts, and the files that are written from them."""
 
 import csv
 import itertools
 import json
-import random
 import zipfile
 from collections.abc import Iterator
 from functools import partial
@@ -33,46 +32,6 @@ class Vectors:
             np.random.default_rng([ord(c) for c in text[:40]] or 0).normal(size=8) for text in texts
         ]
         return np.array(rows, dtype=np.float32).reshape(len(rows), 8)
-
-
-FILTERS = [
-    "", " ", "n", "n ==", "== 1", "n = 1; DROP TABLE documents", "1 == 1", "n == 1 or 1 == 1", "' OR 1=1 --",
-    "n == 1 -- x", "n == 1 /* x */", "n in ()", "n in (1,)", "n in 1", "(" * 5000, "not " * 99 + "n == 1",
-    "not " * 3000 + "n == 1", "(" * 400 + "n == 1" + ")" * 400, "n == 1 and " * 900 + "n == 1", "n == " + "9" * 5000,
-    "n == 1e999", "n == nan", "n == -0", "day == 2020-13-45", "day == 'x'", "day > 0000-00-00", "day > 99999-01-01",
-    '"n', "'", '"""', "n == '\0'", "place == '\ud800'", "\u202en == 1", "\uff4e == 1", "n == \uff11", "n LIKE '%'",
-    "randomblob(1e9) == 1", "load_extension('x')", "n == (SELECT 1)", "c0 == 1", "number == 1", "metadata.c0 == 1",
-    "rowid == 1", "sqlite_master == 1", "__class__ == 1", "n.__class__", "n\n==\n1", "n == 0x10", "n == 1_0",
-    "n == .5", "n == 5.", "n == +5", "n contains 5", "place == 5", "place > 'a' > 'b'", "n == n", "n is null",
-    "place contains '%_\\'", "place contains ''", "place startswith '" + "a" * 9000 + "'", "n in (" + "1, " * 3000 + "1)",
-    "place == \"x'; DROP TABLE documents; --\"", "place == 'a' AND place == 'b'", "NOT n == 1", "n <> 1", "n ! 1",
-    "'a' in tags", "a in tags", "tags in tags", "'a' in place", "'a' not in tags", "'a' in 'tags'", "tags > 'a'", "tags == 1", "1 in tags",
-    "tags contains '\"'", "tags == '[]'", "tags between 'a' and 'b'", "'x') OR 1=1 --' in tags", "tags endswith ''", "tags in ('a', 'b')",
-    "n == true", "place == null", "day == today", "day > '2020-01-01T25:00'", "day == 2020-01-01T00:00:00+99:00",
-]  # fmt: skip
-TOKENS = (
-    "n place day tags == != < >= in not and or ( ) , 1 -2 0.5 1e9 'a' \"b\" 'x''y' 2020-01-01 '2020-02-30' contains startswith endswith "
-    "true null nan is like between * % ; -- \\ ` $1 ? :a @b # \0 \u00e9 \U0001f600 \ud800 text id c0"
-).split(" ")  # fmt: skip
-
-
-def of_filters() -> Iterator[Trial]:
-    texts = [f"text number {n} of the {'river' if n % 2 else 'town'}" for n in range(12)]
-    frame = pd.DataFrame({"text": texts, "n": range(12), "place": ["a", "b", None] * 4, "tags": [["a", "'"], [], None] * 4, "day": pd.Timestamp("2020-01-01")})  # fmt: skip
-    index = et.SearchIndex.build(frame, encoder=Vectors(), languages=["en"], time="day")
-    before = {document.id: document.text for document in index}
-    rng = random.Random(0)
-    drawn = [" ".join(rng.choices(TOKENS, k=rng.randrange(1, 12))) for _ in range(1000)]
-
-    def whole(_: Any) -> bool:
-        return {document.id: document.text for document in index} == before
-
-    for number, text in enumerate(itertools.chain(FILTERS, drawn)):
-        yield Trial(
-            f"filter {number} {text[:60]!r}",
-            partial(index.search, "river", 3, "lexical", text),
-            whole,
-        )
 
 
 TEXTS: dict[str, str] = {
@@ -106,7 +65,8 @@ def check_written(path: Path) -> None:
                 assert b"<f>" not in book.read(name) and b"<f " not in book.read(name)
 
 
-def of_texts() -> Iterator[Trial]:
+def trials() -> Iterator[Trial]:
+    """Yield all trials of texts."""
     plain = Page(report_of(make_result(60, 3, texts=["a"], topic_labels=["a", "b"])))
     for kind, text in TEXTS.items():
         shown = text.encode("utf-8", "replace").decode()  # labels are checked where they are given
@@ -176,9 +136,3 @@ def read_back(text: str, end: str) -> Any:
     content = frame.to_csv(index=False) if end == "csv" else lines
     Path(f"back.{end}").write_text(content, "utf-8", "surrogatepass", newline="")
     return et.Corpus(Path(f"back.{end}")).texts
-
-
-def trials() -> Iterator[Trial]:
-    """Yield all trials of filters and texts."""
-    for family in (of_filters, of_texts):
-        yield from family()

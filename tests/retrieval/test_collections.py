@@ -268,7 +268,7 @@ def test_names_that_other_libraries_use_work_or_name_the_way(index):
 
 def test_snippets_begin_and_end_at_words():
     text = " ".join("abcdefghijkl"[: 1 + n % 12] for n in range(400))
-    for start in range(0, 1500, 7):
+    for start in [0, *(n + 1 for n in range(1500) if text[n] == " ")]:
         for place in _shorten(text, start, len(text), [(start, start + 5)], 600):
             assert not 0 < place < len(text) or " " in text[place - 1 : place + 1]
     unspaced = "\u4e16\u754c" * 900

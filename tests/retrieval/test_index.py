@@ -59,7 +59,7 @@ class IndexMachine(RuleBasedStateMachine):
     @rule(ids=st.lists(IDS, max_size=3))
     def remove(self, ids):
         known = set(ids) & set(self.model)
-        assert self.index.remove(ids, missing="ignore") == len(known)
+        assert self.index.remove(known) == len(known)
         for id in known:
             del self.model[id]
 

@@ -27,7 +27,6 @@ SCHEMA_VERSION = 1
 _APPLICATION_ID = 0x45545831
 _PATIENCE = 30.0
 """Seconds to wait while SQLite recovers what a killed process left."""
-_TRIES = 10
 
 _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
@@ -62,10 +61,6 @@ def damage(path: Path | str, what: object) -> CorruptFileError:
     return CorruptFileError(
         f"{path} is damaged ({what}); restore the folder from a copy, or build the index again"
     )
-
-
-class FolderMoved(Exception):
-    """A folder that was read without locks has been written or replaced in the meantime."""
 
 
 def make_catalog(path: Path, settings: str) -> None:
@@ -105,52 +100,34 @@ def ask(folder: Path, question: Callable[[sqlite3.Connection], T]) -> T:
     """Answer a question from one read transaction, on a new connection."""
     # A new connection costs a third of a millisecond. Threads never share one, none survives a
     # fork, and each sees at once that a folder was replaced.
-    for _ in range(_TRIES):
-        before = _signature(folder / CATALOG)[0]
+    while True:
+        before = _inode(folder / CATALOG)
         try:
             with reading(folder) as connection:
                 return question(connection)
-        except FolderMoved:
-            continue
         except (InputError, OSError):
             # Segments are read by path: those of a collection that replaced this one do not fit.
-            if _signature(folder / CATALOG)[0] == before:
+            if _inode(folder / CATALOG) == before:
                 raise
-    raise InputError(
-        f"{folder} cannot be locked and changes continuously; read it where you have write "
-        "permission, or wait until its writer is done."
-    )
 
 
 @contextmanager
 def reading(folder: Path) -> Iterator[sqlite3.Connection]:
     """Open a read transaction on the catalog, which sees one version."""
     path = _existing(folder)
-    before = _signature(path)
     with explaining(folder):
-        connection, is_locked = _connect_reader(path)
+        connection = _connect_reader(path)
     try:
         with explaining(folder):
-            try:
-                connection.execute("BEGIN")
-                _check_format(connection, path)
-                yield connection
-            except (sqlite3.Error, CorruptFileError):
-                if not is_locked and _signature(path) != before:
-                    raise FolderMoved from None
-                raise
-        if not is_locked and _signature(path) != before:
-            raise FolderMoved
+            connection.execute("BEGIN")
+            _check_format(connection, path)
+            yield connection
     finally:
         connection.close()
 
 
-def _connect_reader(path: Path) -> tuple[sqlite3.Connection, bool]:
-    """Open the catalog; return also whether SQLite could lock it.
-
-    SQLite cannot lock a file in a read-only folder; there, the reader checks afterwards that the
-    file has not changed.
-    """
+def _connect_reader(path: Path) -> sqlite3.Connection:
+    """Open the catalog; SQLite cannot lock it in a read-only folder, where nobody may write."""
     for mode in ("mode=ro", "mode=ro&immutable=1"):
         connection = sqlite3.connect(
             f"{path.as_uri()}?{mode}", uri=True, isolation_level=None, timeout=_PATIENCE,
@@ -159,7 +136,7 @@ def _connect_reader(path: Path) -> tuple[sqlite3.Connection, bool]:
         try:
             _distrust(connection)
             connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
-            return connection, "immutable" not in mode
+            return connection
         except sqlite3.OperationalError as error:
             connection.close()
             if "immutable" in mode or _code(error) not in _NO_LOCKS:
@@ -190,13 +167,12 @@ def _existing(folder: Path) -> Path:
     return path
 
 
-def _signature(path: Path) -> tuple[int, ...]:
+def _inode(path: Path) -> int:
+    """Return what changes when another file takes the place of a file; -1 in between."""
     try:
-        about = path.stat()
-    except (FileNotFoundError, NotADirectoryError):  # another process is replacing the folder
-        return (-1,)
-    log = path.with_name(path.name + "-wal")
-    return about.st_ino, about.st_size, about.st_mtime_ns, log.stat().st_size if log.exists() else 0
+        return path.stat().st_ino
+    except (FileNotFoundError, NotADirectoryError):
+        return -1
 
 
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:
@@ -315,8 +291,9 @@ def _code(error: sqlite3.Error) -> int:
 @contextmanager
 def explaining(folder: Path, is_writing: bool = False) -> Iterator[None]:
     """Turn errors of SQLite and of the disk into messages with a remedy."""
-    path = folder / CATALOG
+    path, verb = folder / CATALOG, "write" if is_writing else "read"
     whole = "; the index is as it was before" if is_writing else ""
+    remedy = "free some space, or check the permissions"
     try:
         yield
     except (CorruptFileError, InputError):
@@ -328,23 +305,17 @@ def explaining(folder: Path, is_writing: bool = False) -> Iterator[None]:
                 f"another process is using {path}{whole}; try again when it is done"
             ) from error
         if code in _OF_THE_DISK:
-            verb = "write" if is_writing else "read"
-            raise InputError(
-                f"could not {verb} {path}: {error}{whole}; free some space, or check the "
-                "permissions"
-            ) from error
-        is_damage = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+            raise InputError(f"could not {verb} {path}: {error}{whole}; {remedy}") from error
         marks = ("decode to UTF-8", "no such column", "malformed JSON")
+        is_damage = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
         if is_damage or any(mark in str(error) for mark in marks):
             raise damage(path, one_line(error)) from error
         raise
     except OSError as error:
         if not is_writing:
             raise
-        raise InputError(
-            f"could not write {folder}: {error.strerror or error}{whole}; free some space, or "
-            "check the permissions"
-        ) from error
+        reason = error.strerror or error
+        raise InputError(f"could not write {folder}: {reason}{whole}; {remedy}") from error
 
 
 def read_numbers(

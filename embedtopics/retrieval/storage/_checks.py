@@ -114,24 +114,20 @@ def _appear(folder: Path, fill: Callable[[Path], None], overwrite: bool) -> None
 
 def check_target(folder: Path, overwrite: bool) -> None:
     """Refuse a folder that a collection must not replace."""
+    expected, content = "an empty or new folder", ""
+    remedy: str | Remedy = "name another folder"
     if folder.exists() and not folder.is_dir():
-        raise InputError("folder", "a folder for the index", found=f"{folder}, which is a file")
-    if os.path.ismount(folder):
-        shown = f"{folder}, a mount point"
-        remedy = "name a folder inside it"
-        raise InputError("folder", "a folder for the index", found=shown, remedy=remedy)
-    if not folder.is_dir() or not any(folder.iterdir()):
-        return
-    if not _is_ours(folder):
-        raise InputError(
-            "folder", "an empty or new folder", found=f"{folder}, which holds other files",
-            remedy="name another folder, or empty this one",
-        )  # fmt: skip
-    if not overwrite:
-        raise InputError(
-            "folder", "an empty or new folder", found=f"{folder}, which holds an index",
-            remedy=Remedy("overwrite", True, "name another folder"),
-        )  # fmt: skip
+        expected, content = "a folder for the index", "which is a file"
+    elif os.path.ismount(folder):
+        expected, content, remedy = "a folder for the index", "a mount point", "name one inside it"
+    elif folder.is_dir() and any(folder.iterdir()):
+        if not _is_ours(folder):
+            content = "which holds other files"
+        elif not overwrite:
+            content = "which holds an index"
+            remedy = Remedy("overwrite", True, "name another folder")
+    if content:
+        raise InputError("folder", expected, found=f"{folder}, {content}", remedy=remedy)
 
 
 def _is_ours(folder: Path) -> bool:
@@ -264,6 +260,7 @@ def _check_documents(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _check_passages(connection: sqlite3.Connection, folder: Path) -> Iterator[Problem]:
+    """Compare the passages of readable segments with the documents and counts of the catalog."""
     numbers, removed = (
         read_numbers(connection, f"SELECT number FROM {table} ORDER BY number")
         for table in ("documents", "removed")
@@ -274,23 +271,20 @@ def _check_passages(connection: sqlite3.Connection, folder: Path) -> Iterator[Pr
         below = segment_folder(folder, segment)
         try:
             documents, _ = read_passages(below)
-        except (CorruptFileError, FileNotFoundError) as error:
-            if isinstance(error, CorruptFileError):
-                yield Problem(below / "passages.npz", "it cannot be read")
+        except (CorruptFileError, FileNotFoundError):  # its checksum shows it
             with_passages.append(numbers[(numbers >= first) & (numbers <= last)])
             continue
         alive = documents[living_passages(documents, removed)]
         with_passages.append(alive)
-        lost = np.setdiff1d(alive, numbers)
-        if lost.size:
-            what = f"it has passages of {lost.size:,} missing documents, such as {lost[0]}"
-            yield Problem(below, what)
         outside = ((documents < first) | (documents > last)).any() or (np.diff(documents) < 0).any()
         if len(documents) != n_passages or len(np.unique(alive)) != n_living or outside:
             yield Problem(below, "its passages do not match the counts of the catalog")
-    bare = np.setdiff1d(numbers, np.concatenate(with_passages))
-    both = np.intersect1d(numbers, removed)
-    for wrong, what in ((bare, "have no passage"), (both, "are present and removed")):
+    passages = np.concatenate(with_passages)
+    for wrong, what in (
+        (np.setdiff1d(numbers, passages), "have no passage"),
+        (np.setdiff1d(passages, numbers), "have passages and are missing"),
+        (np.intersect1d(numbers, removed), "are present and removed"),
+    ):
         if wrong.size:
             what = f"{wrong.size:,} documents {what}, such as number {wrong[0]}"
             yield Problem(folder / CATALOG, what)

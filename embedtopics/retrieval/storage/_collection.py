@@ -11,11 +11,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.folders import find_folder, flush_folder, only_writer
 from embedtopics.decisions import Decision
 from embedtopics.errors import CorruptFileError, InputError, Remedy
@@ -24,7 +23,6 @@ from embedtopics.retrieval.results import Document
 from embedtopics.retrieval.storage._catalog import (
     SEGMENTS,
     Column,
-    FolderMoved,
     ask,
     connect_writer,
     damage,
@@ -150,18 +148,12 @@ class Collection:
 
     def batches(self, size: int = 10_000) -> Iterator[list[Document]]:
         """Yield all documents of one version, in the order of adding."""
-        try:
-            with reading(self.folder) as connection:
-                after = -1
-                following = "number > ? ORDER BY number LIMIT ?"
-                while batch := list(select_documents(connection, following, (after, size))):
-                    yield batch
-                    after = batch[-1].number
-        except FolderMoved:
-            raise InputError(
-                f"{self.folder} cannot be locked and was written while it was read; begin again "
-                "when its writer is done"
-            ) from None
+        with reading(self.folder) as connection:
+            after = -1
+            following = "number > ? ORDER BY number LIMIT ?"
+            while batch := list(select_documents(connection, following, (after, size))):
+                yield batch
+                after = batch[-1].number
 
     def columns(self) -> dict[str, str]:
         """Return the kind of each column of the metadata."""
@@ -287,17 +279,15 @@ class CollectionWriter:
         self._delete(emptied)
         self.decisions += notes
 
-    def remove(self, ids: Sequence[str], *, missing: Literal["raise", "ignore"] = "raise") -> int:
+    def remove(self, ids: Sequence[str]) -> int:
         """Remove documents; SQLite overwrites them when nobody reads an older version."""
-        checked_choice(missing, "missing", ("raise", "ignore"))
         with explaining(self._folder, is_writing=True):
             numbers = find_numbers(self._connection, ids)
             unknown = [id for id in dict.fromkeys(ids) if id not in numbers]
-            if unknown and missing == "raise":
+            if unknown:
                 raise InputError(
                     "ids", "those of documents in the index",
                     found=f"{len(unknown):,} that are not, such as {str(unknown[:3])[1:-1]}",
-                    remedy=Remedy("missing", "ignore", "leave them out"),
                 )  # fmt: skip
             if not numbers:
                 return 0
@@ -327,14 +317,8 @@ class CollectionWriter:
                     self._connection.execute("DELETE FROM removed")
                     self._name_segment(files, documents, snapshot.n_documents)
         self._delete(old)
-        n_before = sum(len(view.documents) for view in snapshot.segments)
-        free, pages = (
-            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("freelist_count", "page_count")
-        )
-        if n_before / len(documents) - 1 >= 0.25 or 4 * free >= pages:
-            with suppress(sqlite3.Error):  # it needs as much space again for a while
-                self._connection.execute("VACUUM")
+        with suppress(sqlite3.Error):  # it needs as much space again for a while
+            self._connection.execute("VACUUM")
         return True
 
     def annotate(

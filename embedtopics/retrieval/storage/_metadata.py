@@ -12,6 +12,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,35 +68,37 @@ def read_frame(frame: pd.DataFrame, decisions: list[Decision]) -> list[NewColumn
 
 
 def _read_column(name: str, column: pd.Series, decisions: list[Decision]) -> NewColumn:
-    values: list[Any] = column.astype(object).tolist()
-    gaps = column.isna().tolist()
-    # Columns of Arrow may hold NaN, which pandas does not count as missing and SQLite does.
-    values = [
-        None if gap or (isinstance(value, float) and value != value) else value
-        for gap, value in zip(gaps, values, strict=True)
-    ]
-    kind_of = {type(None): "missing"}
-    for row, value in enumerate(values):
-        if type(value) not in kind_of:
-            kind_of[type(value)] = _kind(name, row, value)
-    kinds = set(kind_of.values()) - {"missing"}
-    if kinds == {"integer", "real"}:
-        kinds = {"real"}
-    if len(kinds) > 1:
-        (expected,) = {kind_of[type(next(v for v in values if v is not None))]}
-        numbers = {"integer", "real"}
-        for row, value in enumerate(values):
-            kind = expected if value is None else kind_of[type(value)]
-            if kind != expected and {kind, expected} != numbers:
-                raise _misfit(name, f"{expected} values, as before", value, row)
-    kind = kinds.pop() if kinds else "missing"
-    if kind == "missing":
-        return NewColumn(name, kind, values)
-    return NewColumn(name, kind, _stored(name, kind, values, decisions))
+    objects = column.astype(object)
+    # Asked of objects: columns of Arrow may hold NaN, which is missing for SQLite only.
+    values: list[Any] = objects.where(objects.notna(), None).tolist()
+    types = [*map(type, values)]
+    kind = "missing"
+    for one in dict.fromkeys(types):
+        row = types.index(one)
+        kinds = {kind, _kind_of(one)} - {"missing"}
+        if "" in kinds:
+            expected = "texts, numbers, booleans, dates or lists of texts"
+            raise _misfit(name, expected, values[row], row)
+        if kinds == {"integer", "real"}:
+            kind = "real"
+        elif len(kinds) > 1:
+            raise _misfit(name, f"{kind} values, as before", values[row], row)
+        elif kinds:
+            (kind,) = kinds
+    stored = [None if v is None else _stored(name, kind, v, row) for row, v in enumerate(values)]
+    zoned = sum(getattr(v, "tzinfo", None) is not None for v in values) if kind == "date" else 0
+    if zoned:
+        message = f"{zoned} dates of the column {name!r} had a time zone; they are stored in UTC."
+        decisions.append(Decision("retrieval", "metadata_time_zones", zoned, message))
+    return NewColumn(name, kind, stored)
 
 
-def _kind(name: str, row: int, value: Any) -> str:
+@cache
+def _kind_of(type_: type) -> str:
+    """Return the kind of the values of a type, "" if no column can hold them."""
     for types, kind in (
+        ((type(None),), "missing"),
+        ((np.timedelta64,), ""),  # which NumPy counts among the integers
         ((bool, np.bool_), "boolean"),
         ((int, np.integer), "integer"),
         ((float, np.floating), "real"),
@@ -103,84 +106,64 @@ def _kind(name: str, row: int, value: Any) -> str:
         ((datetime.date, np.datetime64), "date"),
         ((list, tuple, np.ndarray), "list"),
     ):
-        # A timedelta of NumPy is an instance of numpy.integer.
-        if isinstance(value, types) and not isinstance(value, np.timedelta64):  # type: ignore[arg-type]
+        if issubclass(type_, types):
             return kind
-    raise _misfit(name, "texts, numbers, booleans, dates or lists of texts", value, row)
+    return ""
 
 
-def _misfit(column: str, expected: str, value: Any, row: int, remedy: str = "") -> InputError:
-    return InputError(f"column {column!r} of the metadata", expected, value, remedy, row=row)
+def _misfit(column: str, expected: str, value: Any, row: int) -> InputError:
+    return InputError(f"column {column!r} of the metadata", expected, value, row=row)
 
 
-def _stored(name: str, kind: str, values: list[Any], decisions: list[Decision]) -> list[Any]:
-    """Return values as SQLite stores them: texts and numbers of 64 bits."""
-    convert: Callable[[int, Any], Any] = {
-        "boolean": lambda row, value: int(value),
-        "integer": lambda row, value: _integer(name, row, value),
-        "real": lambda row, value: _real(name, row, value),
-        # Not str(value), which returns the name of a member of an Enum.
-        "text": lambda row, value: replace_surrogates(str.__str__(value)),
-        "date": lambda row, value: date_text(_date(name, row, value)),
-        "list": lambda row, value: _list(name, row, value),
-    }[kind]
-    stored = [None if v is None else convert(row, v) for row, v in enumerate(values)]
-    if kind == "text":
-        repaired = sum(a is not None and a != b for a, b in zip(values, stored, strict=True))
-        if repaired:
-            decisions.append(Decision(
-                "retrieval", "metadata_surrogates", repaired,
-                f"Lone surrogates in {repaired} values of the column {name!r} were replaced by "
-                "U+FFFD, because UTF-8 cannot represent them.",
-            ))  # fmt: skip
-    if kind == "date":
-        zoned = sum(getattr(value, "tzinfo", None) is not None for value in values)
-        if zoned:
-            decisions.append(Decision(
-                "retrieval", "metadata_time_zones", zoned,
-                f"{zoned} dates of the column {name!r} had a time zone; they are stored in UTC.",
-            ))  # fmt: skip
-    return stored
+def _stored(name: str, kind: str, value: Any, row: int) -> Any:
+    """Return a value as SQLite stores it: texts and numbers of 64 bits."""
+    try:
+        return _CONVERTERS[kind](value)
+    except (ValueError, OverflowError) as error:
+        raise _misfit(name, str(error), value, row) from error
 
 
-def _integer(name: str, row: int, value: Any) -> int:
+def _integer(value: Any) -> int:
     if not -(2**63) <= int(value) < 2**63:
-        raise _misfit(name, "integers of 64 bits", value, row, "convert the column to text")
+        raise ValueError("integers of 64 bits, or texts")
     return int(value)
 
 
-def _real(name: str, row: int, value: Any) -> float:
+def _real(value: Any) -> float:
     if isinstance(value, int | np.integer) and abs(int(value)) > _EXACT:
-        expected = "numbers that float64 holds exactly, because some have a fraction"
-        raise _misfit(name, expected, value, row, "convert the column to text")
-    if isinstance(value, np.longdouble) and float(value) != value:
-        raise _misfit(name, "numbers of 64 bits", value, row, "convert the column to float64")
+        raise ValueError("texts, because a float cannot hold such integers beside fractions")
     return float(value) + 0.0  # SQLite has no negative zero
 
 
-def _list(name: str, row: int, value: Any) -> str:
+def _list(value: Any) -> str:
     if getattr(value, "ndim", 1) != 1 or not all(isinstance(text, str) for text in value):
-        raise _misfit(name, "lists of texts", value, row)
+        raise ValueError("lists of texts")
     texts = [replace_surrogates(str.__str__(text)) for text in value]
     return json.dumps(texts, ensure_ascii=False)
 
 
-def _date(name: str, row: int, value: Any) -> datetime.date:
+def _date(value: Any) -> str:
     import pandas as pd
 
     try:
         if isinstance(value, np.datetime64):
             value = pd.Timestamp(value)
         if getattr(value, "nanosecond", 0):
-            raise ValueError("round it to microseconds with Series.dt.floor('us')")
-        if isinstance(value, pd.Timestamp):
-            value = value.to_pydatetime()
-        if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-            value = value.astimezone(datetime.UTC)
-    except (ValueError, OverflowError) as error:
-        raise _misfit(name, "dates that can be stored", value, row, str(error)) from error
-    stored: datetime.date = value
-    return stored
+            raise ValueError
+        return date_text(value.to_pydatetime() if isinstance(value, pd.Timestamp) else value)
+    except (ValueError, OverflowError):
+        raise ValueError("dates up to the year 9999 without nanoseconds") from None
+
+
+_CONVERTERS: Mapping[str, Callable[[Any], Any]] = {
+    "boolean": int,
+    "integer": _integer,
+    "real": _real,
+    # Not str(value), which returns the name of a member of an Enum.
+    "text": lambda value: replace_surrogates(str.__str__(value)),
+    "date": _date,
+    "list": _list,
+}
 
 
 def fit_columns(
@@ -217,7 +200,8 @@ def _fit(
         return new
     if pair == ("real", "integer"):
         values = [
-            None if v is None else _real(new.name, row, v) for row, v in enumerate(new.values)
+            None if v is None else _stored(new.name, "real", v, row)
+            for row, v in enumerate(new.values)
         ]
         return NewColumn(new.name, "real", values)
     if pair == ("integer", "real"):

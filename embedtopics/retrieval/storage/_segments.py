@@ -248,14 +248,8 @@ def _read_version(connection: sqlite3.Connection, folder: Path, cache: PassageCa
     )
 
 
-def living_passages(documents: Int64Array, removed: Int64Array) -> np.ndarray:
-    """Return which passages (n_passages,) have a living document; both arrays ascend."""
-    alive = np.ones(len(documents), dtype=bool)
-    starts = np.searchsorted(documents, removed, "left")
-    ends = np.searchsorted(documents, removed, "right")
-    edges = np.zeros(len(documents) + 1, np.int64)
-    np.add.at(edges, starts, 1)
-    np.add.at(edges, ends, -1)
-    alive[np.cumsum(edges[:-1]) > 0] = False
+def living_passages(documents: Int64Array, removed: Int64Array) -> npt.NDArray[np.bool_]:
+    """Return which passages (n_passages,) have a living document."""
+    alive = ~np.isin(documents, removed)
     alive.flags.writeable = False
     return alive

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from embedtopics.errors import CorruptFileError, InputError
-from embedtopics.retrieval.storage import _catalog as catalog
 from embedtopics.retrieval.storage import _checks as copying
 from embedtopics.retrieval.storage._collection import Collection
 from tests.factories import raising
@@ -159,25 +158,3 @@ def test_a_log_that_cannot_be_read_is_not_passed_over(nobody):
     lock(folder)
     done = run("Collection.open(folder)", folder)
     assert "not closed by its last writer" in done.stderr
-
-
-def test_what_is_written_while_it_is_read_without_locks_is_read_again(tmp_path, monkeypatch):
-    collection = small(tmp_path / "a")
-    connect = catalog._connect_reader
-    monkeypatch.setattr(catalog, "_connect_reader", lambda path: (connect(path)[0], False))
-    calls = []
-
-    def question(connection):
-        calls.append(connection.execute("SELECT count(*) FROM documents").fetchone()[0])
-        if len(calls) == 1:
-            with collection.writing() as writer:
-                writer.remove(["d0"])
-        return calls[-1]
-
-    assert catalog.ask(collection.folder, question) == 6 and calls == [7, 6]
-    pages = collection.batches(1)
-    next(pages)
-    with collection.writing() as writer:
-        writer.remove(["d2"])
-    with pytest.raises(InputError, match="begin again"):
-        list(pages)

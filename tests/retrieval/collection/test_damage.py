@@ -90,7 +90,7 @@ DROP TABLE old;
         ("UPDATE documents SET id = 'd9' WHERE id = 'd3'", "'d9' differs"),
         ("DELETE FROM metadata WHERE number = 3", "'d2' has no metadata"),
         ("INSERT INTO metadata (number) VALUES (99)", "99 belong to no document"),
-        ("DELETE FROM removed", "missing documents, such as 2"),
+        ("DELETE FROM removed", "have passages and are missing, such as number 2"),
         ("INSERT INTO removed VALUES (3)", "are present and removed, such as number 3"),
         ("INSERT INTO documents VALUES (99, 'x', 0, 'x')", "no passage, such as number 99"),
         ("UPDATE segments SET n_living = 4 WHERE number = 1", "not match the counts"),

@@ -126,7 +126,7 @@ def read_more(
 
 
 def _with_texts(corpus: Corpus, kinds: Mapping[str, str]) -> Corpus:
-    """Convert numbers, such as those of a csv file, to texts in columns of texts."""
+    """Convert numbers of a csv file to texts in columns that hold texts in the index."""
     import pandas as pd
 
     metadata = corpus.metadata
@@ -135,6 +135,8 @@ def _with_texts(corpus: Corpus, kinds: Mapping[str, str]) -> Corpus:
         for name in metadata.columns
         if kinds.get(name) == "text" and pd.api.types.is_numeric_dtype(metadata[name])
     ]
+    if not corpus.source.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".xlsx")):
+        return corpus
     converted = copy(corpus)
     vars(converted)["metadata"] = metadata.astype(dict.fromkeys(texts, "string"))
     return converted

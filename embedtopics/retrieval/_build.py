@@ -26,12 +26,7 @@ from embedtopics.encoders._registry import describe_encoder, resolve_encoder
 from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.retrieval._bm25 import LexicalSettings, build_lexical, lexical_settings
-from embedtopics.retrieval._reader import (
-    IndexReader,
-    checked_vectors,
-    encode_texts,
-    write_sum,
-)
+from embedtopics.retrieval._reader import IndexReader, checked_vectors, encode_texts, write_sum
 from embedtopics.retrieval.dense._build import MIN_RECALL, build_dense
 from embedtopics.retrieval.dense._segment import DenseSettings, open_dense
 from embedtopics.retrieval.storage._checks import check_target
@@ -39,8 +34,6 @@ from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.retrieval.storage._metadata import read_frame
 from embedtopics.retrieval.storage._segments import Sources
 from embedtopics.terms._rules import choose_rules
-
-DOCUMENTS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
@@ -412,18 +405,10 @@ def compact(collection: Collection) -> bool:
         for number, part in enumerate(parts):
             positions = sources.segment == number
             vectors[positions] = part[sources.row[positions]]
-        texts = _texts_of(collection, documents, spans)
+        stored = collection.documents(np.unique(documents).tolist())
+        text_of = {document.number: document.text for document in stored if document}
+        texts = _cut(text_of, documents.tolist(), spans.tolist())
         _write_segment(folder, vectors, texts, dense, lexical)
 
     with collection.writing() as writer:
         return writer.compact(make)
-
-
-def _texts_of(collection: Collection, documents: Int64Array, spans: Int32Array) -> list[str]:
-    texts: dict[int, str] = {}
-    numbers = np.unique(documents).tolist()
-    for start in range(0, len(numbers), DOCUMENTS_AT_ONCE):
-        for document in collection.documents(numbers[start : start + DOCUMENTS_AT_ONCE]):
-            assert document is not None  # nobody else writes
-            texts[document.number] = document.text
-    return _cut(texts, documents.tolist(), spans.tolist())

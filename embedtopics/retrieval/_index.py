@@ -158,11 +158,7 @@ class SearchIndex(PushToHub):
 
     @classmethod
     def load(
-        cls,
-        folder: str | os.PathLike[str],
-        *,
-        encoder: Any = None,
-        verify: bool | None = None,
+        cls, folder: str | os.PathLike[str], *, encoder: Any = None, verify: bool | None = None
     ) -> SearchIndex:
         """Open an index.
 

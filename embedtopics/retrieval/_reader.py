@@ -209,30 +209,23 @@ def _open_version(
 
 
 def _open_segment(view: SegmentView, is_checked: bool) -> SegmentData:
-    if is_checked:
-        try:
-            view.check()
-        except CorruptFileError:
-            raise
-        except OSError as error:
-            raise damage(view.folder, str(error)) from error
-    dense, lexical = open_dense(view.folder), open_lexical(view.folder / "lexical")
     try:
+        if is_checked:
+            view.check()
+        dense, lexical = open_dense(view.folder), open_lexical(view.folder / "lexical")
         if len(dense) != len(view.documents):
             raise ValueError(f"{len(dense):,} vectors of {len(view.documents):,} passages")
         if is_checked:
             lexical.check(len(view.documents))
-    except ValueError as error:
-        raise damage(view.folder, str(error)) from error
-    path = view.folder / SUM
-    try:
         # Opened here, because NumPy leaves a damaged file open.
-        with path.open("rb") as file:
+        with (view.folder / SUM).open("rb") as file:
             vector_sum = np.asarray(np.load(file, allow_pickle=False))
         if vector_sum.shape != dense.vectors.shape[1:] or vector_sum.dtype != np.float64:
-            raise ValueError(f"{vector_sum.dtype} of shape {vector_sum.shape}")
+            raise ValueError(f"{SUM} holds {vector_sum.dtype} of shape {vector_sum.shape}")
+    except CorruptFileError:
+        raise
     except (OSError, ValueError, EOFError, MemoryError) as error:
-        raise damage(path, str(error)) from error
+        raise damage(view.folder, error) from error
     return SegmentData(dense, lexical, vector_sum)
 
 

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from embedtopics.encoders.sentence._checkpoint import read_json, required
 from embedtopics.errors import InputError, ModelLoadError
 
-BATCH_SIZE = 32
-
 
 def load_cross_encoder(name: str | os.PathLike[str]) -> Any:
     """Load a cross-encoder from a folder, from the cache of the hub, or from the hub.
@@ -34,12 +32,9 @@ def load_cross_encoder(name: str | os.PathLike[str]) -> Any:
             _check_modules(folder)
             _check_weights(folder)
             model: Any = CrossEncoder(
-                str(folder),
-                device="cpu",
-                local_files_only=True,
-                trust_remote_code=False,
+                str(folder), device="cpu", local_files_only=True, trust_remote_code=False,
                 model_kwargs={"use_safetensors": True},
-            )
+            )  # fmt: skip
     except ModelLoadError:
         raise
     except Exception as error:  # transformers raises many kinds
@@ -129,14 +124,8 @@ def rerank(
     predict: Callable[[list[tuple[str, str]]], Any], query: str, passages: Sequence[str]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Return the order of the passages, best first, and their ordered scores, (n,)."""
-    # Each distinct passage is scored once; those of similar length form a batch.
-    different = sorted(set(passages), key=lambda passage: (len(passage), passage))
-    score_of: dict[str, float] = {}
-    for start in range(0, len(different), BATCH_SIZE):
-        batch = different[start : start + BATCH_SIZE]
-        scores_of_batch = _as_scores(predict([(query, passage) for passage in batch]), len(batch))
-        score_of |= dict(zip(batch, scores_of_batch, strict=True))
-    scores = np.array([score_of[passage] for passage in passages], dtype=np.float64)
+    pairs = [(query, passage) for passage in passages]
+    scores = np.array(_as_scores(predict(pairs), len(pairs)) if pairs else [], dtype=np.float64)
     order = np.argsort(-scores, kind="stable").astype(np.int64)
     return order, scores[order]
 
@@ -144,13 +133,10 @@ def rerank(
 def _as_scores(output: Any, n_pairs: int) -> list[float]:
     """Return the output of a reranker as one finite number for each pair."""
     try:
-        scores = np.asarray(output, dtype=np.float64)
+        scores = np.asarray(output, dtype=np.float64).reshape(n_pairs)
     except (TypeError, ValueError):
-        scores = np.empty(0)
-    if scores.shape == (n_pairs, 1):
-        scores = scores[:, 0]
-    if scores.shape != (n_pairs,) or not np.isfinite(scores).all():
-        raise InputError(
-            "reranker", f"one that returns {n_pairs} finite numbers for {n_pairs} pairs", output
-        )
+        scores = np.array([np.nan])
+    if not np.isfinite(scores).all():
+        expected = f"one that returns {n_pairs} finite numbers for {n_pairs} pairs"
+        raise InputError("reranker", expected, output)
     return [float(score) for score in scores]

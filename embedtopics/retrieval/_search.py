@@ -188,13 +188,11 @@ def _as_texts(queries: str | Sequence[str]) -> tuple[str, ...]:
 
 def _lexical_options(options: SearchOptions, vectors: object) -> SearchOptions:
     """Return options for an index without vectors, or refuse those that need them."""
-    needs_vectors = {
-        "diversity": options.diversity > 0,
-        "vectors": vectors is not None,
-        "mode": options.mode == "dense",
-    }
-    for name, is_given in needs_vectors.items():
-        if is_given:
+    for name, needs_vectors in (
+        ("diversity", options.diversity > 0), ("vectors", vectors is not None),
+        ("mode", options.mode == "dense"),
+    ):  # fmt: skip
+        if needs_vectors:
             raise InputError(name, "left out, or lexical, for an index without vectors")
     return replace(options, mode="lexical")
 
@@ -455,13 +453,7 @@ def make_hits(
     """Fetch documents, and explain their scores."""
     settings = version.snapshot.settings
     text_columns = settings.get("columns", {}).get("text")
-    terms: list[dict[str, float]] = [{} for _ in range(len(ranking))]
-    with_words = np.flatnonzero(ranking.bm25 > 0)
-    if len(with_words):
-        segments, rows = ranking.segments[with_words], ranking.rows[with_words]
-        parts = term_scores(version.lexical, query, segments, rows)
-        for rank, scores in zip(with_words.tolist(), parts, strict=True):
-            terms[rank] = scores
+    terms = term_scores(version.lexical, query, ranking.segments, ranking.rows)
     hits = []
     for rank, (document, span) in enumerate(_fetch(version, collection, ranking)):
         metadata, topic, position = dict(document.metadata), None, None

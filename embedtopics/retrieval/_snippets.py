@@ -6,8 +6,10 @@ import html
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from embedtopics.retrieval._bm25 import (
     LexicalSettings,
@@ -156,24 +158,17 @@ def _find_words(
 def _best_window(words: list[_Word], weights: Mapping[str, float], n_words: int) -> tuple[int, int]:
     """Return the first word of the best window, and the one after its last."""
     n = min(n_words, len(words))
-    until = [0, *accumulate(word.form is not None for word in words)]
-    inside: dict[str, int] = {}
-    best, best_key = 0, (-1.0, -1)
-    for stop, word in enumerate(words, 1):
-        if word.form is not None:
-            inside[word.form] = inside.get(word.form, 0) + 1
-        start = stop - n
-        if start < 0:
-            continue
-        gone = words[start - 1].form if start else None
-        if gone is not None:
-            inside[gone] -= 1
-            if not inside[gone]:
-                del inside[gone]
-        # A new sum each time: rounding must not let a later window of equal worth win.
-        worth = sum(weights.get(form, 1.0) for form in sorted(inside))
-        if (key := (worth, until[stop] - until[start])) > best_key:
-            best, best_key = start, key
+    forms = np.array([word.form or "" for word in words])
+
+    def count(is_counted: npt.NDArray[np.bool_]) -> Any:
+        """Return how many of the counted words each window holds."""
+        until = np.concatenate([[0], np.cumsum(is_counted)])
+        return until[n:] - until[:-n]
+
+    worth = np.zeros(len(words) - n + 1)
+    for form in sorted({*forms.tolist()} - {""}):
+        worth += weights.get(form, 1.0) * (count(forms == form) > 0)
+    best = int(np.lexsort((-count(forms != ""), -worth))[0])  # of ties, the first
     matches = [position for position in range(best, best + n) if words[position].form is not None]
     if not matches:
         return 0, n

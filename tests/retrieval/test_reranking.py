@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from embedtopics.errors import ModelLoadError
-from embedtopics.retrieval import _rerank
 from embedtopics.retrieval._rerank import load_cross_encoder, rerank, resolve_reranker
 from tests.factories import refuses
 
@@ -15,11 +14,7 @@ def length(pairs):
 
 
 class Recorder:
-    def __init__(self):
-        self.batches = []
-
     def predict(self, pairs):
-        self.batches.append(list(pairs))
         return np.array(length(pairs), dtype=np.float32)[:, None]
 
 
@@ -29,16 +24,11 @@ def scores_of(reranker, query, passages):
     return scores[np.argsort(order)].tolist()
 
 
-def test_scores_stay_with_their_passages(monkeypatch):
-    monkeypatch.setattr(_rerank, "BATCH_SIZE", 2)
+def test_scores_stay_with_their_passages():
     passages = ["ccc", "a", "bb", "a", "dddd"]
-    recorder = Recorder()
-    assert scores_of(recorder, "q", passages) == [2, 0, 1, 0, 3]
-    assert recorder.batches == [
-        [("q", "a"), ("q", "bb")], [("q", "ccc"), ("q", "dddd")],
-    ]  # fmt: skip
-    assert scores_of(length, "q", passages) == [2, 0, 1, 0, 3]
-    assert scores_of(length, "q", []) == []
+    for reranker in (Recorder(), length):
+        assert scores_of(reranker, "q", passages) == [2, 0, 1, 0, 3]
+        assert scores_of(reranker, "q", []) == []
 
 
 def test_the_best_come_first_and_ties_stay():

@@ -71,17 +71,12 @@ def choose_kind(n: int, d: int, settings: DenseSettings) -> tuple[str, str]:
 ABOUT = "dense/dense.json"
 FORMAT = 1
 
-ROWS_AT_ONCE = 8192
-"""Vectors written at a time."""
-
 VECTORS = "vectors.f32"
 
 
 def write_vectors(folder: Path, vectors: FloatArray) -> None:
     """Write vectors row by row, without a header."""
-    with (folder / VECTORS).open("wb") as stream:
-        for start in range(0, len(vectors), ROWS_AT_ONCE):
-            stream.write(vectors[start : start + ROWS_AT_ONCE].astype("<f4").tobytes())
+    np.ascontiguousarray(vectors, dtype="<f4").tofile(folder / VECTORS)
 
 
 def read_vectors(folder: Path, n: int, d: int) -> FloatArray:

@@ -128,7 +128,8 @@ def reading(folder: Path) -> Iterator[sqlite3.Connection]:
 
 def _connect_reader(path: Path) -> sqlite3.Connection:
     """Open the catalog; SQLite cannot lock it in a read-only folder, where nobody may write."""
-    for mode in ("mode=ro", "mode=ro&immutable=1"):
+
+    def connect(mode: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
             f"{path.as_uri()}?{mode}", uri=True, isolation_level=None, timeout=_PATIENCE,
             check_same_thread=False,
@@ -136,21 +137,23 @@ def _connect_reader(path: Path) -> sqlite3.Connection:
         try:
             _distrust(connection)
             connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
-            return connection
-        except sqlite3.OperationalError as error:
-            connection.close()
-            if "immutable" in mode or _code(error) not in _NO_LOCKS:
-                raise
         except BaseException:
             connection.close()
             raise
-        log = path.with_name(path.name + "-wal")
-        if log.is_file() and log.stat().st_size:
-            raise InputError(
-                f"{path} was not closed by its last writer, and its folder is read-only; open the "
-                "index once with write permission, or copy the folder"
-            )
-    raise AssertionError("unreachable")
+        return connection
+
+    try:
+        return connect("mode=ro")
+    except sqlite3.OperationalError as error:
+        if _code(error) not in _NO_LOCKS:
+            raise
+    log = path.with_name(path.name + "-wal")
+    if log.is_file() and log.stat().st_size:
+        raise InputError(
+            f"{path} was not closed by its last writer, and its folder is read-only; open the "
+            "index once with write permission, or copy the folder"
+        )
+    return connect("mode=ro&immutable=1")
 
 
 def _existing(folder: Path) -> Path:
@@ -326,13 +329,6 @@ def read_numbers(
     return np.fromiter((number for (number,) in rows), np.int64)
 
 
-def in_chunks(values: Sequence[T], size: int = 900) -> Iterator[tuple[str, Sequence[T]]]:
-    """Yield question marks and values in parts that fit into one statement."""
-    for start in range(0, len(values), size):
-        part = values[start : start + size]
-        yield ",".join("?" * len(part)), part
-
-
 @dataclass(frozen=True)
 class Column:
     """A column of the metadata; its kind is "missing" until it has a value."""
@@ -361,17 +357,9 @@ def _read_list(stored: str) -> list[str]:
 
 
 _RESTORE: Mapping[str, Callable[[Any], Any]] = {
-    "boolean": bool, "real": float, "date": datetime.datetime.fromisoformat, "list": _read_list,
+    "text": str, "integer": int, "boolean": bool, "real": float,
+    "date": datetime.datetime.fromisoformat, "list": _read_list,
 }  # fmt: skip
-
-
-def _restore_row(columns: Sequence[Column], values: Sequence[Any]) -> dict[str, Any]:
-    """Return a row of the metadata in types of Python; dates are `datetime.datetime`."""
-    row = {}
-    for column, value in zip(columns, values, strict=True):
-        restore = _RESTORE.get(column.kind)
-        row[column.name] = value if value is None or restore is None else restore(value)
-    return row
 
 
 def present(positions: Iterable[int], values: Iterable[Any]) -> list[tuple[int, Any]]:
@@ -382,12 +370,9 @@ def present(positions: Iterable[int], values: Iterable[Any]) -> list[tuple[int, 
 
 def find_numbers(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
     """Return the number of each id that is in the index."""
-    numbers: dict[str, int] = {}
-    for marks, part in in_chunks(ids):
-        numbers.update(
-            connection.execute(f"SELECT id, number FROM documents WHERE id IN ({marks})", part)
-        )
-    return numbers
+    query = "SELECT number FROM documents WHERE id = ?"
+    rows = {id: connection.execute(query, (id,)).fetchone() for id in ids}
+    return {id: row[0] for id, row in rows.items() if row}
 
 
 def select_documents(
@@ -405,6 +390,10 @@ def select_documents(
         try:
             if document_digest(number, id, text, present(positions, values)) != digest:
                 raise ValueError("it differs from its checksum")
-            yield Document(number, id, text, _restore_row(columns, tuple(values)))
-        except (AttributeError, TypeError, ValueError) as error:
+            metadata = {
+                column.name: None if value is None else _RESTORE[column.kind](value)
+                for column, value in zip(columns, values, strict=True)
+            }
+            yield Document(number, id, text, metadata)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise damage(f"the document {str(id)[:100]!r}", error) from error

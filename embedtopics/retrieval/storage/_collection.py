@@ -29,7 +29,6 @@ from embedtopics.retrieval.storage._catalog import (
     document_digest,
     explaining,
     find_numbers,
-    in_chunks,
     merge_log,
     present,
     read_columns,
@@ -71,6 +70,10 @@ from embedtopics.retrieval.storage._segments import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_LISTED = "IN (SELECT value FROM json_each(?))"
+"""A condition for numbers in a JSON array, of which one statement takes any number."""
 
 
 class Collection:
@@ -117,13 +120,11 @@ class Collection:
 
     def documents(self, numbers: Sequence[int]) -> list[Document | None]:
         """Return documents by number, None for each that does not exist."""
+        parameters = [json.dumps([*map(int, numbers)])]
 
         def fetch(connection: sqlite3.Connection) -> dict[int, Document]:
-            documents: dict[int, Document] = {}
-            for marks, part in in_chunks(sorted(set(map(int, numbers)))):
-                for document in select_documents(connection, f"number IN ({marks})", part):
-                    documents[document.number] = document
-            return documents
+            rows = select_documents(connection, f"number {_LISTED}", parameters)
+            return {document.number: document for document in rows}
 
         documents = ask(self.folder, fetch)
         return [documents.get(int(number)) for number in numbers]
@@ -183,15 +184,14 @@ class Collection:
             value = f"substr({column.sql}, 1, 4)"
         counted = "count(DISTINCT metadata.number)"
         query = f"SELECT {value}, {counted} FROM {table} WHERE {value} IS NOT NULL"
+        parameters = []
+        if numbers is not None:
+            query += f" AND metadata.number {_LISTED}"
+            parameters.append(json.dumps(numbers.tolist()))
 
         def count(connection: sqlite3.Connection) -> Counter[Any]:
-            counts: Counter[Any] = Counter()
-            chunks = in_chunks([] if numbers is None else numbers.tolist())
-            parts = [(f" AND metadata.number IN ({marks})", part) for marks, part in chunks]
-            for condition, part in parts if numbers is not None else [("", [])]:
-                for key, n in connection.execute(f"{query}{condition} GROUP BY 1", part):
-                    counts[bool(key) if column.kind == "boolean" else key] += n
-            return counts
+            rows = connection.execute(f"{query} GROUP BY 1", parameters)
+            return Counter({bool(v) if column.kind == "boolean" else v: n for v, n in rows})
 
         return ask(self.folder, count)
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_MOST_COLUMNS = 1900
 _EXACT = 2**53
 """A float64 holds every integer up to this one."""
 
@@ -187,8 +186,6 @@ def fit_columns(
             old = replace(old, kind=new.kind)
         columns.append(old)
         fitted.append(new)
-    if position > _MOST_COLUMNS:
-        raise InputError("metadata", f"at most {_MOST_COLUMNS:,} columns", position)
     return columns, fitted
 
 

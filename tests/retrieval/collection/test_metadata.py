@@ -172,10 +172,7 @@ def test_other_values_are_refused(collection, values):
 
 
 def test_other_names_are_refused(collection):
-    many = pd.DataFrame([range(1901)], columns=[f"n{i}" for i in range(1901)])
-    for frame in (
-        pd.DataFrame([[1]], columns=[3]), pd.DataFrame([[1, 2]], columns=["a", "a"]), many,
-    ):  # fmt: skip
+    for frame in (pd.DataFrame([[1]], columns=[3]), pd.DataFrame([[1, 2]], columns=["a", "a"])):
         with refuses("metadata"):
             grow(collection, frame)
 

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 
 
 _LISTED = "IN (SELECT value FROM json_each(?))"
-"""A condition for numbers in a JSON array, of which one statement takes any number."""
+"""A condition for the numbers of a JSON array, however many."""
 
 
 class Collection:

@@ -286,18 +286,18 @@ class Chat:
             place = self._format
             try:
                 answer = self._send(client, question, self.formats[place])
+                self._is_format_accepted = True
+                return answer
             except CallError as error:
                 is_last = place + 1 == len(self.formats)
                 # llama-cpp-python has an error of its own, 500, that names the field.
                 is_refusal = error.status in UNSUPPORTED or "response_format" in str(error)
+                if is_refusal and place < self._format:
+                    continue  # another question has got further meanwhile
                 if self._is_format_accepted or not is_refusal or is_last:
-                    # It was not the format that the server refused.
                     self._format = place if self._is_format_accepted else 0
                     raise
-                self._format = max(self._format, place + 1)
-            else:
-                self._is_format_accepted = True
-                return answer
+                self._format = place + 1
 
     def _send(self, client: Any, question: Question, format: Mapping[str, Any] | None) -> Any:
         """Send a question and return the JSON of the answer."""

@@ -56,7 +56,7 @@ class Measurement:
         or of shape (n_rows, n_classes): probabilities, with the classes in ascending order. A
         DataFrame with one column a class holds probabilities; other DataFrames hold one prediction
         a column. Predictions must not come from a model that was trained on the gold rows. A row
-        whose predicted class is missing counts as the mean of the other rows' predictions.
+        whose class in words is missing counts as the mean of the other rows' predictions.
     sampling : {"random"}, optional
         Says that the gold rows were drawn at random, all with the same probability.
     probability : array_like of shape (n_rows,), optional
@@ -387,7 +387,7 @@ def _prediction(
         )
     missing = _is_absent(array)
     if missing.any():
-        if classes is None or array.ndim == 2 or missing.all():
+        if classes is None or np.issubdtype(array.dtype, np.number) or missing.all():
             row = int(missing.argmax())
             raise InputError("predictions", "present in every row", None, row=row)
         present = _prediction(array[~missing], classes, n - int(missing.sum()), name)

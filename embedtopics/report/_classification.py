@@ -130,17 +130,22 @@ def study_html(report: StudyReport, *, title: str | None = None) -> str:
 
 
 def _further(number: int, name: str, frame: pd.DataFrame) -> str:
-    """Return a table with escaped texts."""
+    """Return a table with escaped texts, without columns that hold nothing."""
     rows = [
-        [f"{cell:.3g}" if isinstance(cell, float) else text(_plain(cell), 300) for cell in row]
+        [
+            f"{cell:.3g}" if isinstance(cell, float) and cell == cell else _plain(cell)
+            for cell in row
+        ]
         for row in frame.head(MAX_ROWS).itertuples(index=False)
     ]
-    shown = table([text(column, 60) for column in frame.columns], rows)
+    columns = [i for i in range(frame.shape[1]) if any(row[i] for row in rows)]
+    names = [text(frame.columns[i], 60) for i in columns]
+    shown = table(names, [[row[i] for i in columns] for row in rows])
     return section(f"table-{number}", text(name, 120), shown if rows else "<p>None.</p>")
 
 
-def _plain(cell: Any) -> Any:
-    """Return a list as one text, and None as an empty text."""
+def _plain(cell: Any) -> str:
+    """Return markup: a list as one text, None and NaN as an empty one."""
     if isinstance(cell, (list, tuple)):
-        return "; ".join(map(str, cell))
-    return "" if cell is None else cell
+        cell = "; ".join(map(str, cell))
+    return "" if cell is None or cell != cell else text(cell, 300)

@@ -1,5 +1,7 @@
 """Spans, texts that are asked for, and what two people label on two machines."""
 
+import re
+
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from embedtopics.annotation._codebook import checked_spans
 from embedtopics.errors import InputError
+from embedtopics.report._classification import _further
 from tests.annotation.conftest import NAMES, code, small
 from tests.factories import refuses
 
@@ -129,6 +132,12 @@ def test_the_classifier_of_a_study_has_learned_from_all_but_the_test(begin, trut
     assert n_test and len(model.training_keys_) == 40 - n_test
     texts = list(truth)
     assert (model.predict(texts) == [truth[text] for text in texts]).mean() > 0.9
+
+
+def test_tables_of_pages_leave_out_what_is_empty():
+    frame = pd.DataFrame({"a": [1.5, float("nan")], "b": [None, None], "c": ["x < y", ["p", "q"]]})
+    cells = re.findall("<t[dh].*?>(.*?)</t[dh]>", _further(0, "name", frame))
+    assert cells == ["a", "c", "1.5", "x &lt; y", "", "p; q"]
 
 
 def test_the_page_of_a_study_says_what_was_found(begin, truth, tmp_path):

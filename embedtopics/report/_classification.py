@@ -43,24 +43,15 @@ def classification_html(
         for name, (heading, _) in figures.items()
     ]
     heading = text(title if title is not None else "Report of a classifier", 160)
-    return html_page(
-        heading,
-        asset("page.css"),
-        [
-            _summary(report),
-            _overall(report),
-            _by_class(report),
-            *drawn,
-            *(_further(number, name, each) for number, (name, each) in enumerate(tables.items())),
-            decisions_section(report.decisions),
-        ],
-        [
-            data_script(f"figure-{name}", figure.to_json(engine="json"))
-            for name, (_, figure) in figures.items()
-        ],
-        [get_plotlyjs(), SCRIPT],
-        compiles=True,
-    )
+    further = [_further(number, name, each) for number, (name, each) in enumerate(tables.items())]
+    parts = [_summary(report), _overall(report), _by_class(report), *drawn, *further]
+    parts.append(decisions_section(report.decisions))
+    data = [
+        data_script(f"figure-{name}", figure.to_json(engine="json"))
+        for name, (_, figure) in figures.items()
+    ]
+    scripts = [get_plotlyjs(), SCRIPT]
+    return html_page(heading, asset("page.css"), parts, data, scripts, compiles=True)
 
 
 def _summary(report: ClassificationReport) -> str:

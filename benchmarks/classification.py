@@ -82,16 +82,19 @@ def _few_labels(
 
 def _read(corpus: str) -> tuple[list[str], np.ndarray, list[str], np.ndarray]:
     """Return texts and labels to draw from, and those of the test."""
-    keys = {"ag_news": ("description", "label"), "trec_questions": ("text", "coarse")}
+    keys = {"ag_news": ("description", "label"), "trec_questions": ("text", "coarse"),
+            "masakhanews_eng": ("headline", "label")}  # fmt: skip
     text, label = keys.get(corpus, ("text", "label"))
-    names = {"ag_news": "train_4000", "subjectivity": "subjectivity"}
-    parts = [_rows(corpus, names.get(corpus, "train"))]
+    names = {"ag_news": "train_4000", "subjectivity": "subjectivity", "emotion": "emotion_train",
+             "masakhanews_eng": "train_fewshot50"}  # fmt: skip
+    folder, tested = ("tweet_eval", "emotion_test") if corpus == "emotion" else (corpus, "test")
+    parts = [_rows(folder, names.get(corpus, "train"))]
     if corpus == "subjectivity":
         order = np.random.default_rng(0).permutation(len(parts[0]))
         shuffled = [parts[0][row] for row in order]
         parts = [shuffled[N_TEST:], shuffled[:N_TEST]]
     else:
-        parts.append(_rows(corpus, "test"))
+        parts.append(_rows(folder, tested))
         order = np.random.default_rng(0).permutation(len(parts[1]))[:N_TEST]
         parts[1] = [parts[1][row] for row in order]
     if corpus == "ag_news":
@@ -172,6 +175,7 @@ def _setfit(texts: list[str], y: np.ndarray) -> Any:
 SECTIONS: dict[str, Callable[[bool], Iterator[dict[str, Any]]]] = {
     **{f"few_labels_{n}": partial(_few_labels, n, DRAWS[n], OURS) for n in DRAWS},
     **{f"setfit_{n}": partial(_few_labels, n, 5, ("few_shot", "SetFit 1.2")) for n in (8, 16)},
+    "small": classification_training.small,
     "fine_tune": classification_training.fine_tune,
     "ulmfit": classification_training.ulmfit,
     "words": classification_training.words,
@@ -227,6 +231,18 @@ def _interval(row: Mapping[str, Any], name: str) -> str:
 
 Shown = tuple[str, dict[str, Callable[[Mapping[str, Any]], str]]]
 TABLES: dict[str, Shown] = {
+    "small": (
+        "Macro F1 after 100 to 1,000 labels of a random sample:",
+        {
+            "corpus": lambda row: row["corpus"],
+            "labels": lambda row: f"{row['n']:,}",
+            "seed": lambda row: str(row["seed"]),
+            "method": lambda row: row["method"],
+            "taken": lambda row: row["taken"],
+            "macro F1": lambda row: f"{row['macro_f1']:.3f}",
+            "CPU s": lambda row: f"{row['cpu_seconds']:.0f}",
+        },
+    ),
     "fine_tune": (
         "All weights at equal steps, beside transformers' Trainer; both measure 100 other texts "
         "once an epoch and keep the best weights:",

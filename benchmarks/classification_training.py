@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.corpora import DATA
 
-__all__ = ["fine_tune", "ulmfit", "words"]
+__all__ = ["fine_tune", "small", "ulmfit", "words"]
 
 ENCODER = "all-MiniLM-L6-v2"
 N_TRAIN, N_HELD, N_TEST, EPOCHS = 320, 100, 500, 2
@@ -29,6 +29,12 @@ ULMFIT = {
 }
 TAGGED = {"ud_english_ewt": "upos", "wnut17": "tag"}
 N_SENTENCES, N_TEST_SENTENCES = 320, 400
+
+SMALL = ("trec_questions", "sst2", "ag_news", "banking77", "emotion", "subjectivity",
+         "masakhanews_eng")  # fmt: skip
+METHODS = ("TF-IDF", "frozen", "few_shot", "fine_tune", "auto")
+SMALL_SIZES = {100: SMALL, 300: SMALL, 1000: ("trec_questions", "sst2")}
+N_SMALL_TEST = 300
 
 
 def _folder() -> str:
@@ -111,6 +117,31 @@ def fine_tune(quick: bool = False) -> Iterator[dict[str, Any]]:
                      "n_examples": len(parts[0][0])}  # fmt: skip
             yield {**about, "method": "fine_tune", **_ours(parts, seed, epochs=1)}
             yield {**about, "method": "Trainer", **_trainer(parts, seed, epochs=1)}
+
+
+def small(quick: bool = False) -> Iterator[dict[str, Any]]:
+    """Fit every method to a random sample of 100 to 1,000 labelled texts."""
+    from sklearn.metrics import f1_score
+
+    from benchmarks.classification import _read
+    from embedtopics.classification import TextClassifier
+
+    cases = [(n, c, seed) for seed in range(3) for n, names in SMALL_SIZES.items() for c in names]
+    for n, corpus, seed in cases[: 1 if quick else None]:
+        texts, labels, test, truth = _read(corpus)
+        rows = np.random.default_rng(seed).permutation(len(texts))[:n]
+        rows = [row for row in rows if (labels[rows] == labels[row]).sum() > 1]
+        X, y = [texts[row] for row in rows], labels[rows]
+        places = np.flatnonzero(np.isin(truth, y))[:N_SMALL_TEST]
+        for method in METHODS:
+            name, encoder = ("frozen", "tfidf") if method == "TF-IDF" else (method, ENCODER)
+            begun = time.process_time()
+            model = TextClassifier(encoder, name, random_state=seed).fit(X, y)
+            seconds = time.process_time() - begun
+            guess = model.predict([test[place] for place in places])
+            score = float(f1_score(truth[places], guess, average="macro"))
+            yield {"corpus": corpus, "n": n, "seed": seed, "method": method, "macro_f1": score,
+                   "taken": model.method_, "cpu_seconds": seconds}  # fmt: skip
 
 
 def ulmfit(_: bool = False) -> Iterator[dict[str, Any]]:

@@ -17,6 +17,7 @@ from embedtopics.annotation._tables import agreement, to_frame
 from embedtopics.annotation.results import RecallTest, Stopping, StoppingOfClass, StudyReport
 from embedtopics.classification import TextClassifier
 from embedtopics.classification._prevalence import measure, predict_corpus
+from embedtopics.classification._targets import without_rare_labels
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import krippendorff_alpha
@@ -81,9 +82,8 @@ def quality(state: StudyState) -> pd.DataFrame:
     is_test &= has_label
     if is_test.any():
         chances = model.fit_taught().of_rows(slice(None))
-        guess = np.eye(chances.shape[1])[chances.argmax(axis=1)]
-        if state.is_multilabel:
-            guess = (chances >= 0.5).astype(np.float64)
+        most = np.eye(chances.shape[1])[chances.argmax(axis=1)]
+        guess = (chances >= 0.5 if state.is_multilabel else most).astype(np.float64)
         rows += list(_scores("test", truth, guess, is_test, names))
     return pd.DataFrame(rows, columns=["part", "class", "metric", "value", "low", "high", "n"])
 
@@ -140,12 +140,14 @@ def _ratio(hits: int, n: int) -> tuple[float, float, float, int]:
 def classifier(state: StudyState, method: str, options: dict[str, Any]) -> TextClassifier:
     """Return a classifier fitted to all labels except those of the test texts."""
     labelled = {k: v for k, v in state.labelled().items() if k not in state.records.test}
-    if not labelled:
+    names, labels = state.records.names, list(labelled.values())
+    y, names, decisions = without_rare_labels(labels, names, state.is_multilabel)
+    if not names:
         raise InputError("labels", "of texts outside the test part; label more texts", found="none")
-    texts = [state.texts.text(key) for key in labelled]
-    labels = [list(one) if state.is_multilabel else one[0] for one in labelled.values()]
-    options = {"head": KINDS[state.kind], "classes": state.records.names, **options}
-    return TextClassifier(method=method, **options).fit(texts, labels)
+    options = {"head": KINDS[state.kind], "classes": names, "method": method, **options}
+    model = TextClassifier(**options).fit([state.texts.text(key) for key in labelled], y)
+    model.decisions_ += decisions
+    return model
 
 
 def report(
@@ -167,9 +169,8 @@ def report(
         alpha[["low", "high"]] = list(agreed.intervals.values())
         tables[f"Agreement on {agreed.n_texts:,} texts of two annotators or more"] = alpha
         tables["Texts on which annotators differ"] = agreed.disagreements
-    answers = to_frame(state)
-    answers = answers[answers["label"].notna() & answers["text"].notna()].explode("label")
-    answers = answers[answers["label"].notna()]
+    answers = to_frame(state).dropna(subset=["label", "text"])
+    answers = answers.explode("label").dropna(subset=["label"])
     # The texts of the random sample come first, so that no strategy chose the examples.
     answers = answers.sort_values("probability", kind="stable", na_position="last")
     examples = answers.groupby("label", sort=False).head(N_EXAMPLES)
@@ -243,7 +244,6 @@ def recall_test(
     hypergeometric X (Callaghan and Mueller-Hansen 2020, "Statistical stopping criteria for
     automated screening in systematic reviews", equations 5 to 7). Testing after every label and
     stopping at the first small p-value increases the error rate.
-
     """
     from scipy.stats import hypergeom
 

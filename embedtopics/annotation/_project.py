@@ -343,12 +343,12 @@ class AnnotationProject:
         """
         return _tables.merge(self.state, folder)
 
-    def classifier(self, method: str = "fine_tune", **options: Any) -> TextClassifier:
-        """Return a text classifier fitted to all labels except those of the test texts.
+    def classifier(self, method: str = "auto", **options: Any) -> TextClassifier:
+        """Return a text classifier fitted to all labels but rare ones and those of test texts.
 
         Parameters
         ----------
-        method : {"frozen", "few_shot", "fine_tune"}
+        method : {"auto", "frozen", "few_shot", "fine_tune"}
         **options
             Parameters of `embedtopics.classification.TextClassifier`.
         """

@@ -42,7 +42,7 @@ from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array
 
-METHODS = ("frozen", "few_shot", "fine_tune")
+METHODS = ("frozen", "few_shot", "fine_tune", "auto")
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -52,11 +52,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     encoder : str, path or Encoder
         Name or folder of a checkpoint, "tfidf", or any object with ``encode(texts)``.
-    method : {"frozen", "few_shot", "fine_tune"}
+    method : {"frozen", "few_shot", "fine_tune", "auto"}
         "frozen" fits a logistic regression on the encoder's vectors, which are cached;
         cross-validation chooses the strength of its penalty. "few_shot" first trains the encoder
         on pairs of labelled texts, then fits the head (SetFit, Tunstall et al. 2022). "fine_tune"
-        trains all weights together with the head.
+        trains all weights together with the head, which begins as that of "frozen" (Kumar et al.
+        2022). "auto" cross-validates the three and takes the best; methods that would take more
+        than a quarter of an hour, as predicted from the number of texts, are left out.
     head : {"softmax", "ordinal", "multilabel"}
         "softmax" predicts one class for each text, "ordinal" one of ordered classes (cumulative
         logits, McCullagh 1980), "multilabel" any number of labels.
@@ -67,12 +69,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     calibration : {"temperature"}, optional
         Calibrate probabilities by temperature scaling (Guo et al. 2017) on texts that the head was
         not fitted on: by cross-fitting, or on the validation texts of "fine_tune". "few_shot"
-        trains the encoder three more times for it. None keeps the probabilities of the head.
+        trains the encoder twice more for it. None keeps the probabilities of the head.
     training : mapping, optional
-        Fields of `embedtopics.training.TrainingSettings`. "fine_tune" also takes the options of
-        Howard and Ruder (2018): `layer_decay` (factor of the learning rate from each layer to the
-        layer below), `slanted` (slanted triangular schedule) and `unfreezing` (one more layer in
-        each epoch).
+        Fields of `embedtopics.training.TrainingSettings`. By default "fine_tune" takes 3 epochs,
+        but at least 120 steps, at a peak learning rate of 1e-4 for vectors of 384 dimensions, in
+        inverse proportion to the width. It also takes the options of Howard and Ruder (2018):
+        `layer_decay` (factor of the learning rate from each layer to the layer below), `slanted`
+        (slanted triangular schedule) and `unfreezing` (one more layer in each epoch).
     random_state : int, Generator or None
 
     Attributes
@@ -81,6 +84,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Columns of `predict_proba`.
     encoder_ : Encoder
         The encoder as given, or after training.
+    method_ : str
+        The method, or the one that "auto" took; `decisions_` names the scores of all.
     decisions_ : tuple of Decision
     training_report_ : TrainingReport or None
         Learning curves of "fine_tune" and their interpretation.
@@ -131,8 +136,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             One label for each text. Texts with None or NaN are left out. "multilabel" takes a list
             of labels for each text, or a table of 0 and 1 with one column for each class.
         validation : pair of texts and labels, optional
-            "fine_tune" keeps the weights that score best on these texts. By default it holds out
-            a tenth of the training texts.
+            "fine_tune" is measured on these texts, and keeps the weights that score best if there
+            are at least 100, else the last. By default it holds out a tenth of the training texts.
         out : path, optional
             Folder of the trained encoder and of the checkpoints of "fine_tune", from which an
             interrupted run continues. By default a temporary folder.
@@ -161,14 +166,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         class_weights = balanced_weights(labelled, self.class_weight)
         self.classes_ = labelled.classes
         if self.method == "frozen":
-            result = self._fit_frozen(labelled, class_weights, seed)
+            self.method_, result = "frozen", self._fit_frozen(labelled, class_weights, seed)
         else:
             from embedtopics.classification._training import fit_trained
 
             held_out = None
             if validation is not None:
                 held_out = labelled_texts(*validation, self.head, self.classes_, learned=True)
-            result = fit_trained(self, labelled, held_out, class_weights, seed, out)
+            self.method_, result = fit_trained(self, labelled, held_out, class_weights, seed, out)
         self.encoder_, self.head_ = result.encoder, result.head
         self.left_out_scores_, self.left_out_codes_ = result.left_out_scores, result.left_out_codes
         self.decisions_, self.training_report_ = result.decisions, result.report

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,11 +15,7 @@ from embedtopics._utils.progress import progress_bar
 from embedtopics.classification._heads import (
     DEFAULT_STRENGTH,
     FittedHead,
-    LinearHead,
     fit_head,
-    grouped_folds,
-    n_folds_for,
-    near_duplicates,
     sample_weights,
 )
 from embedtopics.classification._targets import LabelledTexts
@@ -45,8 +40,6 @@ STEP_SETTINGS = (
 )  # fmt: skip
 """Settings of training without validation during the run."""
 
-CALIBRATION_FOLDS = 3
-
 
 def step_settings(options: Mapping[str, Any], *also: str) -> TrainingSettings:
     """Return training settings; refuse those that `STEP_SETTINGS` and `also` do not name."""
@@ -69,44 +62,26 @@ def label_marks(codes: Int64Array, n_classes: int, ordinal: bool) -> FloatArray:
 def fit_few_shot(
     model: TextClassifier,
     labelled: LabelledTexts,
+    held_out: LabelledTexts | None,
     class_weights: Float64Array | None,
     options: dict[str, Any],
     folder: Path,
 ) -> FittedHead:
     """Train an encoder on pairs of labelled texts, then fit a head on its vectors."""
     settings = step_settings({**FEW_SHOT, **options}, "tokens_at_once")
-    codes, n_classes = labelled.codes, len(labelled.classes)
+    texts, codes = labelled.texts, labelled.codes
+    marks = label_marks(codes, len(labelled.classes), model.head == "ordinal")
+    _learn_pairs(model.encoder, texts, marks, settings, folder)
+    # By torch: exporting the network takes longer than encoding a few texts.
+    encoder = load_trained(folder, runtime="torch")
     weights = sample_weights(codes, class_weights)
-    is_ordinal = model.head == "ordinal"
-
-    def train(rows: Int64Array, target: Path) -> tuple[SentenceEncoder, LinearHead]:
-        part = labelled.take(rows)
-        marks = label_marks(part.codes, n_classes, is_ordinal)
-        _learn_pairs(model.encoder, part.texts, marks, settings, target)
-        # By torch: exporting the network takes longer than encoding a few texts.
-        encoder = load_trained(target, runtime="torch")
-        of_rows = None if weights is None else weights[rows]
-        vectors = encoder.encode(part.texts)
-        return encoder, fit_head(model.head, vectors, part.codes, DEFAULT_STRENGTH, of_rows)
-
+    head = fit_head(model.head, encoder.encode(texts), codes, DEFAULT_STRENGTH, weights)
     scores = np.empty((0, 0))
-    if model.calibration is not None:
-        groups, n_folds = (
-            near_duplicates(labelled.texts, None),
-            n_folds_for(codes, CALIBRATION_FOLDS),
-        )
-        folds = grouped_folds(codes, groups, n_folds, settings.random_state)
-        scores = np.full((len(codes), n_classes - is_ordinal), -30.0)
-        for fold in np.unique(folds).tolist():
-            rows, others = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-            with tempfile.TemporaryDirectory() as temporary:
-                encoder, head = train(others, Path(temporary) / "encoder")
-                of_fold = head.scores(encoder.encode(labelled.take(rows).texts))
-                scores[rows, : of_fold.shape[1]] = of_fold
-    head = train(np.arange(len(codes)), folder)[1]
+    if held_out is not None:
+        scores = head.scores(encoder.encode(held_out.texts))
     message = f"The encoder read each of {len(codes):,} texts {settings.epochs:g} times, in pairs."
     decision = Decision("classification", "epochs", settings.epochs, message)
-    return FittedHead(load_trained(folder), head, scores, codes[: len(scores)], (decision,))
+    return FittedHead(encoder, head, scores, codes[:0], (decision,))
 
 
 def _paired_batches(marks: FloatArray, settings: TrainingSettings) -> list[Int64Array]:

@@ -46,7 +46,10 @@ def evaluate(
     test: tuple[Sequence[str], Any],
     train: tuple[Sequence[str], Any],
 ) -> ClassificationReport:
-    """Measure a classifier on labelled texts that it was not fitted on, with two baselines.
+    """Measure a classifier on labelled texts that it was not fitted on, with baselines.
+
+    Baselines are the most frequent class, logistic regression on TF-IDF and, where the encoder was
+    trained, the encoder before training.
 
     The classifier counts its evaluations on these texts: a change made because of one evaluation
     makes the next figures too high.
@@ -78,7 +81,15 @@ def evaluate(
     groups = near_duplicates(texts, vectors)
     chances = classifier.calibration_.apply(classifier.head_.scores(vectors))
     rows = list(_scores("classifier", classifier, chances, codes, groups))
-    for name, guess in _baselines(head, learned, texts):
+    notes = [one for one in classifier.decisions_ if one.name == "method"]
+    baselines = list(_baselines(head, learned, texts))
+    if classifier.method_ != "frozen":
+        try:
+            baselines.append(("frozen", _predicted(classifier.encoder, head, learned, texts)))
+        except OSError as missing:
+            message = f"The encoder without training could not be measured: {missing}"
+            notes.append(Decision("classification", "baseline", "frozen", message))
+    for name, guess in baselines:
         every = _scores(name, classifier, guess, codes, groups)
         rows += [score for score in every if score.name is None]
     confidence, right, confusion, curve = chances.ravel(), codes.ravel(), None, None
@@ -94,7 +105,7 @@ def evaluate(
     classifier.test_log_[name] = n_looks = classifier.test_log_.get(name, 0) + 1
     return ClassificationReport(
         tuple(rows),
-        tuple(_warnings(texts, learned.texts, n_looks)),
+        (*notes, *_warnings(texts, learned.texts, n_looks)),
         classes=tuple(classes.tolist()),
         head=head,
         confusion=confusion,
@@ -192,10 +203,16 @@ def _baselines(
     yield "most frequent", np.tile(np.asarray(shares, dtype=np.float64), (len(texts), 1))
     if codes.ndim == 1 and len(np.unique(codes)) < n_classes:
         return
+    yield "TF-IDF, logistic regression", _predicted("tfidf", head, learned, texts)
+
+
+def _predicted(encoder: Any, head: str, learned: LabelledTexts, texts: list[str]) -> Float64Array:
+    """Return the probabilities of a frozen encoder with logistic regression."""
+    codes = learned.codes
     y: Any = codes if codes.ndim == 2 else codes.tolist()
-    order = list(range(n_classes)) if head == "ordinal" else None
-    model = TextClassifier("tfidf", head=head, classes=order, calibration=None)
-    yield "TF-IDF, logistic regression", model.fit(learned.texts, y).predict_proba(texts)
+    order = list(range(len(learned.classes))) if head == "ordinal" else None
+    model = TextClassifier(encoder, head=head, classes=order, calibration=None)
+    return model.fit(learned.texts, y).predict_proba(texts)
 
 
 def suspicious_labels(classifier: TextClassifier, texts: Sequence[str], y: Any) -> pd.DataFrame:
@@ -223,7 +240,9 @@ def suspicious_labels(classifier: TextClassifier, texts: Sequence[str], y: Any) 
     learned = labelled_texts(texts, y, classifier.head, classifier.classes_, learned=True)
     if not np.array_equal(keys_of(learned.texts), classifier.training_keys_):
         raise InputError("texts", "the texts of the fit, in the same order", found="others")
-    is_cross_fitted = classifier.method != "fine_tune" and len(classifier.left_out_scores_)
+    is_cross_fitted = classifier.method != "fine_tune" and (
+        len(classifier.left_out_scores_) == len(learned.texts)
+    )
     if classifier.head == "multilabel" or not is_cross_fitted:
         expected = "a classifier of one label per text, with cross-fitted probabilities"
         remedy = 'fit one with method="frozen" and a calibration'

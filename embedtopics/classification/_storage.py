@@ -32,10 +32,10 @@ from embedtopics._utils.folders import (
 )
 from embedtopics._utils.machine import package_versions
 from embedtopics.classification._heads import Calibration, LinearHead
+from embedtopics.classification._pairs import load_trained
 from embedtopics.decisions import Decision
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
-from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.errors import CorruptFileError, InputError
 
 if TYPE_CHECKING:
@@ -94,13 +94,17 @@ def save(model: TextClassifier, folder: str | os.PathLike[str]) -> None:
         **{name: getattr(model, name) for name in ATTRIBUTES},
     }
     with write_folder(folder, KIND, _about(model, Path(folder).expanduser()), arrays) as fresh:
-        if model.method != "frozen":
+        if model.method_ != "frozen":
             shutil.copytree(model.encoder_.name, fresh / ENCODER)
 
 
 def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
-    encoder = model.encoder_.uncached
+    encoder, name = model.encoder_.uncached, model.encoder_.name
+    is_frozen = model.method_ == "frozen"
     has_settings = not encoder.learns and encoder.settings is not None
+    if not is_frozen:  # the encoder that training started from
+        start = model.encoder
+        name = str(start) if isinstance(start, (str, os.PathLike)) else resolve_encoder(start).name
     parameters = {name: getattr(model, name) for name in _PARAMETERS}
     if not isinstance(parameters["random_state"], (int, type(None))):
         parameters["random_state"] = None
@@ -112,8 +116,9 @@ def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
         "parameters": parameters,
         "classes": model.classes_.tolist(),
         "order": None if model.classes is None else np.array(list(model.classes)).tolist(),
-        "encoder": encoder.settings if has_settings and model.method == "frozen" else None,
-        "encoder_name": encoder.name,
+        "method": model.method_,
+        "encoder": encoder.settings if has_settings and is_frozen else None,
+        "encoder_name": name,
         "decisions": [asdict(decision) for decision in model.decisions_],
         "test_log": log,
         "versions": package_versions(),
@@ -131,6 +136,7 @@ def read_classifier(path: Path, encoder: Any) -> tuple[dict[str, Any], dict[str,
             raise ValueError("its head does not fit its classes")
         attributes = {
             "classes_": classes,
+            "method_": about.get("method", parameters["method"]),
             "head_": head,
             "calibration_": Calibration(kind, float(arrays["temperature"][0])),
             "decisions_": tuple(Decision(**decision) for decision in about["decisions"]),
@@ -140,9 +146,8 @@ def read_classifier(path: Path, encoder: Any) -> tuple[dict[str, Any], dict[str,
     parameters["encoder"] = about["encoder_name"]
     if encoder is not None:
         parameters["encoder"] = attributes["encoder_"] = resolve_encoder(encoder, cached=True)
-    elif parameters["method"] != "frozen":
-        options: Any = {"precision": "float32", "long_texts": "chunk"}
-        attributes["encoder_"] = SentenceEncoder(path / ENCODER, **options)
+    elif attributes["method_"] != "frozen":
+        attributes["encoder_"] = load_trained(path / ENCODER)
     elif about["encoder"] is None:
         expected = "given, because the folder does not hold the encoder of the fit"
         raise InputError("encoder", expected, found=about["encoder_name"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_choice
 from embedtopics.corpus._texts import normalize_text
+from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
@@ -116,6 +118,23 @@ def require_learnable(labelled: LabelledTexts) -> None:
             remedy="label more texts of it, or leave it out",
             row=int(members[0]) if n else None,
         )
+
+
+def without_rare_labels(
+    labels: Sequence[Sequence[str]], names: Sequence[str], is_multilabel: bool
+) -> tuple[list[Any], tuple[str, ...], tuple[Decision, ...]]:
+    """Return targets, names and decisions without the labels of too few texts.
+
+    A text whose only label is rare gets None, which a fit leaves out.
+    """
+    counts = Counter(name for one in labels for name in one)
+    common = tuple(name for name in names if counts[name] >= MIN_TEXTS)
+    remaining = [[name for name in one if name in common] for one in labels]
+    targets = remaining if is_multilabel else [one[0] if one else None for one in remaining]
+    rare = [name for name in names if name not in common]
+    message = f"Labels of fewer than {MIN_TEXTS} texts were left out: {', '.join(rare)}."
+    decisions = (Decision("classification", "rare_labels", rare, message),) if rare else ()
+    return targets, common, decisions
 
 
 def class_counts(labelled: LabelledTexts) -> Int64Array:

@@ -67,7 +67,8 @@ class ClassificationReport(ScoreTable[Score]):
     ----------
     rows : tuple of Score
         Scores of the classifier for all classes together and for each class, then scores of the
-        baselines: the most frequent class, and logistic regression on TF-IDF. The 95 % intervals
+        baselines: the most frequent class, logistic regression on TF-IDF and, for a trained
+        encoder, on its vectors before training ("frozen"). The 95 % intervals
         are bootstrap intervals over texts; near-duplicates are resampled together.
     decisions : tuple of Decision
     classes : tuple

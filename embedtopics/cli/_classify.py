@@ -45,7 +45,7 @@ def train(
     label: LabelColumn = "label",
     text: opt.TextColumn = None,
     encoder: opt.Checkpoint = "all-MiniLM-L6-v2",
-    method: Annotated[str, typer.Option(help="frozen, few_shot or fine_tune.")] = "frozen",
+    method: Annotated[str, typer.Option(help="frozen, few_shot, fine_tune or auto.")] = "frozen",
     head: Annotated[str, typer.Option(help="softmax, or ordinal for ordered classes.")] = "softmax",
     classes: Annotated[
         str | None, typer.Option(help="Classes in order, the lowest first: low,high.")

@@ -127,7 +127,8 @@ def test_the_classifier_of_a_study_has_learned_from_all_but_the_test(begin, trut
     with refuses("labels"):
         study.classifier("frozen")
     code(study, truth, 40)
-    model = study.classifier("frozen", encoder="lsa")
+    model = study.classifier(encoder="lsa")
+    assert model.method_ == "frozen"  # nothing else is tried with an encoder that has no layers
     n_test = sum(study.to_frame()["test"])
     assert n_test and len(model.training_keys_) == 40 - n_test
     texts = list(truth)
@@ -138,6 +139,17 @@ def test_tables_of_pages_leave_out_what_is_empty():
     frame = pd.DataFrame({"a": [1.5, float("nan")], "b": [None, None], "c": ["x < y", ["p", "q"]]})
     cells = re.findall("<t[dh](?: [^>]*)?>(.*?)</t[dh]>", _further(0, "name", frame))
     assert cells == ["a", "c", "1.5", "x &lt; y", "", "p; q"]
+
+
+def test_labels_of_one_text_are_left_out_of_the_classifier_of_a_study(begin, truth):
+    study = begin([*NAMES, "rugby"], design=small)
+    last = code(study, truth, 40)[-1]
+    study.label(last.key, "rugby")
+    model = study.classifier(encoder="lsa")
+    is_test = study.to_frame().set_index("key")["test"]
+    assert "rugby" not in model.classes_ and len(model.classes_) == 3
+    assert len(model.training_keys_) == 40 - is_test.sum() - (not is_test[last.key])
+    assert "rugby" in model.decisions_[-1].message
 
 
 def test_the_page_of_a_study_says_what_was_found(begin, truth, tmp_path):

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from embedtopics.classification import TextClassifier, _pairs
+from embedtopics.classification import TextClassifier, _pairs, _training, evaluate
+from embedtopics.classification._heads import LinearHead
 from embedtopics.classification._pairs import _jaccard_of, _pair_loss, _paired_batches
-from embedtopics.classification._training import _optimizers, _Ulmfit
+from embedtopics.classification._training import _head_loss, _linear, _optimizers, _Ulmfit
+from embedtopics.encoders import SentenceEncoder
 from embedtopics.training import TrainingSettings
+from embedtopics.training.objectives._trainable import trainable_of
 from embedtopics.training.trainer._running import _Training
 from tests.factories import refuses
 
@@ -68,7 +71,7 @@ def test_an_encoder_learns_labels(tmp_path, tiny_bert, themed, method, head):
     if method == "few_shot":
         numbers = np.array([list(THEMES).index(theme) for theme in themes])
         assert (model.predict_proba(texts[48:]).argmax(axis=1) == numbers[48:]).mean() > 0.6
-    else:  # a tiny model with random weights learns slowly from its first token
+    else:  # a tiny model with random weights learns slowly
         losses = model.training_report_.curves.training_loss
         assert losses[-10:].mean() < 0.97 * losses[:10].mean()
     model.save(tmp_path / "model")
@@ -114,11 +117,72 @@ def test_a_run_that_was_interrupted_goes_on(tmp_path, tiny_bert, themed, monkeyp
         make().fit(*themed, out=tmp_path / "part")
 
 
-def test_rates_by_layer_and_step(tiny_bert):
-    from embedtopics.classification._training import _with_dense
+@pytest.mark.parametrize("kind", ["softmax", "ordinal", "multilabel"])
+def test_training_of_all_weights_begins_with_the_head_of_frozen_vectors(kind):
+    rng = np.random.default_rng(0)
+    n_outputs = 2 if kind == "ordinal" else 3
+    slopes, bias = rng.normal(size=(n_outputs, 5)), np.array([2.0, -1.0, 0.5])[:n_outputs]
+    if kind == "ordinal":
+        slopes[1:] = slopes[0]
+    head = LinearHead(kind, slopes, bias)
+    again = _linear(kind, _head_loss(head, 3, None, dropout=0.1))
+    assert np.allclose(again.weights, slopes, atol=1e-6) and np.allclose(again.bias, bias)
+    # No training text has the last class.
+    absent = _linear(kind, _head_loss(head, 4, None, dropout=0.1))
+    vectors = rng.normal(size=(20, 5))
+    assert np.allclose(absent.scores(vectors)[:, :n_outputs], head.scores(vectors), atol=1e-5)
+    assert (absent.scores(vectors)[:, n_outputs] < -15).all()
 
+
+@pytest.mark.parametrize(
+    ("n_texts", "options", "n_steps"),
+    [(300, {}, 120), (6400, {}, 1200), (300, {"epochs": 2}, None), (300, {"max_steps": 7}, 7)],
+)
+def test_steps_and_rate_follow_from_texts_and_width(tiny_bert, n_texts, options, n_steps):
+    settings = _training._settings(options, SentenceEncoder(tiny_bert), n_texts, n_texts // 10)
+    assert settings.max_steps == n_steps and settings.learning_rate == 0.04 / 16
+    assert settings.keep == ("best" if n_texts == 6400 else "last")
+    if not options:  # 12 validations, in 120 / (300 / 16) epochs and in 3
+        n_epochs = n_steps * 16 / n_texts
+        assert settings.validations_per_epoch == pytest.approx(12 / n_epochs)
+
+
+def test_auto_takes_the_method_that_predicts_left_out_texts_best(tmp_path, tiny_bert, themed):
+    texts, themes = themed
+    train, test = (texts[:48], themes[:48]), (texts[48:], themes[48:])
+    training = {**QUICK, "epochs": 2}
+    model = TextClassifier(tiny_bert, "auto", training=training).fit(*train)
+    (decision,) = (one for one in model.decisions_ if one.name == "method")
+    assert decision.value.keys() == {"frozen", "few_shot", "fine_tune"}
+    assert decision.value[model.method_] == max(decision.value.values())
+    # The probabilities of texts that were left out are those that the choice was made by.
+    guess = model.left_out_scores_.argmax(axis=1)
+    truth = np.unique(themes, return_inverse=True)[1][:48]
+    assert np.array_equal(model.left_out_codes_, truth)
+    assert (guess == truth).mean() == pytest.approx(decision.value[model.method_], abs=0.1)
+    again = TextClassifier(tiny_bert, model.method_, training=training, calibration=None)
+    assert np.allclose(again.fit(*train).head_.weights, model.head_.weights, atol=1e-6)
+    model.save(tmp_path / "model")
+    loaded = TextClassifier.load(tmp_path / "model")
+    assert loaded.method_ == model.method_ and loaded.encoder == str(tiny_bert)
+    report = evaluate(loaded, test, train)
+    assert decision.message in [one.message for one in report.decisions]
+    assert bool(report.of(of="frozen", metric="accuracy")) == (model.method_ != "frozen")
+
+
+def test_auto_leaves_out_methods_that_take_too_long(tiny_bert, themed, monkeypatch):
+    monkeypatch.setattr(_training, "FLOPS", 1.0)
+    model = TextClassifier(tiny_bert, "auto").fit(*themed)
+    assert model.method_ == "frozen"
+    (decision,) = (one for one in model.decisions_ if one.name == "method")
+    assert list(decision.value) == ["frozen"] and "fine_tune was not tried" in decision.message
+    tfidf = TextClassifier("tfidf", "auto").fit(*themed)
+    assert tfidf.method_ == "frozen" and "not tried" not in tfidf.decisions_[0].message
+
+
+def test_rates_by_layer_and_step(tiny_bert):
     class Data:
-        model = _with_dense(tiny_bert, TrainingSettings()).model
+        model = trainable_of(tiny_bert, TrainingSettings()).model
         loss = torch.nn.Linear(16, 3)
 
     class Arguments:

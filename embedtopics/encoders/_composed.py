@@ -309,7 +309,7 @@ class CascadeEncoder(WrappedEncoder):
         # A checksum samples texts pseudo-randomly, and is faster than the hash of their content.
         some = nsmallest(self._n, distinct, key=lambda text: (_checksum(text), text))
         texts = Corpus.of(some).document_texts()  # ordered by content hash
-        vectors = unit_vectors(encode_with(self._encoder, texts, "texts", None))
+        vectors = unit_vectors(encode_with(self._encoder, texts, None))
         is_held = np.arange(len(texts)) % HELD_OUT == 0
         training_texts = [text for text, is_out in zip(texts, is_held, strict=True) if not is_out]
         held_texts = texts[::HELD_OUT]

@@ -311,7 +311,7 @@ def learn_student(
     vocabulary = add_words(plain, [*words, *phrases])
     clock.append(time.perf_counter())
     if vectors is None:
-        vectors = encode_with(teacher, gathered.texts, "texts", show_progress)
+        vectors = encode_with(teacher, gathered.texts, show_progress)
     data = _prepare(teacher, vectors, vocabulary, gathered, settings, show_progress)
     clock.append(time.perf_counter())
     learned = learn(
@@ -362,7 +362,7 @@ def _prepare(
     axes, explained = _axes_of(vectors[training], settings.dimensions)
     rows_with_text = vocabulary.rows_with_text()
     surfaces = [vocabulary.surfaces[row] for row in rows_with_text]
-    alone = encode_with(teacher, surfaces, "tokens", show_progress)
+    alone = encode_with(teacher, surfaces, show_progress)
     table, weights = _start_table(project(alone, axes), rows_with_text, counts)
 
     def bagged(rows: Int64Array) -> Bagged:
@@ -374,20 +374,14 @@ def _prepare(
     return StudentData(table, weights, bagged(training), bagged(validation), explained, unread)
 
 
-def encode_with(
-    teacher: Any, texts: Sequence[str], what: str, show_progress: bool | None
-) -> FloatArray:
-    """Return a teacher's vectors."""
-    vectors = np.asarray(teacher.encode(texts, show_progress=show_progress))
-    if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.dtype.kind != "f":
-        actual = f"{vectors.dtype} of shape {vectors.shape}"
-        expected = f"one that gives each of {len(texts)} {what} a vector"
-        raise InputError("teacher", expected, found=actual)
+def encode_with(teacher: Any, texts: Sequence[str], show_progress: bool | None) -> FloatArray:
+    """Return a teacher's vectors, (n_texts, n_dimensions)."""
+    vectors = np.asarray(teacher.encode(texts, show_progress=show_progress), dtype=np.float32)
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         actual = f"another number for {texts[int(np.argmin(finite))][:60]!r}"
         raise InputError("teacher", "one of finite vectors", found=actual)
-    return vectors.astype(np.float32)
+    return vectors
 
 
 def _axes_of(vectors: FloatArray, dimensions: int) -> tuple[FloatArray, float]:

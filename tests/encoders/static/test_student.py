@@ -187,9 +187,6 @@ def test_bad_input_is_refused(teacher, corpus_texts, tmp_path):
     nan = Teacher(teacher, lambda texts, show_progress=None: np.full((len(texts), 3), np.nan))
     with refuses("teacher"):
         fit_static_student(nan, corpus_texts, **OPTIONS)
-    flat = Teacher(teacher, lambda texts, show_progress=None: np.ones(len(texts)))
-    with refuses("teacher"):
-        fit_static_student(flat, corpus_texts, **OPTIONS)
     (tmp_path / "notes.txt").write_text("mine")
     with refuses(""):
         fit_static_student(teacher, corpus_texts, out=tmp_path, **OPTIONS)

@@ -187,9 +187,7 @@ def static(tiny_bert):
     rng = np.random.default_rng(0)
     tokenizer = exact_encoder(tiny_bert).tokenizer_json
     n_tokens = len(json.loads(tokenizer)["model"]["vocab"])
-    return StaticEncoder.from_arrays(
-        rng.normal(size=(n_tokens, 8)), tokenizer, weights=rng.random(n_tokens), max_length=11
-    )
+    return StaticEncoder.from_arrays(rng.normal(size=(n_tokens, 8)), tokenizer, max_length=11)
 
 
 def test_static_encoders(static, tmp_path):
@@ -207,7 +205,7 @@ def test_static_encoders(static, tmp_path):
     again = StaticEncoder(tmp_path / "saved")
     np.testing.assert_allclose(again.encode(texts), vectors_of(trainee, texts), atol=1e-5)
     assert np.abs(again.encode(texts) - expected).max() > 0.1
-    assert again.max_length == 11 and again.weights is None
+    assert again.max_length == 11
 
 
 def test_cached_encoders_and_names_are_unwrapped(tiny_bert, tmp_path):

@@ -58,7 +58,8 @@ def _sampled(
 def _ours(parts: Any, seed: int, **training: Any) -> dict[str, Any]:
     from embedtopics.classification import TextClassifier
 
-    options = {"epochs": EPOCHS, "validations_per_epoch": 1, "show_progress": False, **training}
+    options = {"epochs": EPOCHS, "learning_rate": 2e-5, "validations_per_epoch": 1,
+               "show_progress": False, **training}  # fmt: skip
     model = TextClassifier(ENCODER, "fine_tune", training=options, random_state=seed)
     begun = time.process_time()
     model.fit(*parts[0], validation=parts[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.checks import require
+from embedtopics._utils.folders import parse_json
 from embedtopics.corpus.results import LanguageShares
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, ModelLoadError
@@ -169,10 +171,29 @@ def read_tokenizer(text: str) -> Tokenizer:
     """Parse an untrusted tokenizer; the library raises Exception itself if it is damaged."""
     from tokenizers import Tokenizer
 
+    if "precompiled_charsmap" in text:
+        _check_maps(parse_json(text))
     with refusing_panics():
         tokenizer = Tokenizer.from_str(text)
     try_out(tokenizer)
     return tokenizer
+
+
+def _check_maps(part: Any) -> None:
+    """Refuse a character map of another size than it declares: the library allocates that much."""
+    if isinstance(part, list):
+        for one in part:
+            _check_maps(one)
+    if not isinstance(part, dict):
+        return
+    encoded = part.get("precompiled_charsmap")
+    if isinstance(encoded, str):
+        content = base64.b64decode(encoded)
+        size = int.from_bytes(content[:4], "little")
+        if size % 4 or size > len(content) - 4:
+            raise ValueError(f"its character map has {len(content):,} bytes and declares {size:,}")
+    for name in ("normalizer", "normalizers"):
+        _check_maps(part.get(name))
 
 
 def modules_of(*kinds: str) -> list[dict[str, Any]]:

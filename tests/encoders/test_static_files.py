@@ -157,6 +157,8 @@ def _char_map(content):
 
 
 NO_TOKENIZERS = {
+    "declares 4,294,967,295": _char_map("/////w=="),  # as many places, 8 GB, would be taken
+    "has 1 bytes": _char_map("AA=="),
     "out of bounds": _char_map("BAAAAP////8A"),
     "no entry found": {"post_processor": {
         "type": "TemplateProcessing", "pair": [], "special_tokens": {},

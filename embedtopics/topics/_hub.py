@@ -124,6 +124,9 @@ def without_texts(result: TopicResult, *, columns: Sequence[Hashable] = ()) -> T
     reveals much of its text (Morris et al. 2023, "Text embeddings reveal (almost) as much as
     text"). Terms, keywords, names, settings, edits and decisions come from the texts.
     """
+    names = list(result.corpus.metadata.columns)
+    if missing := [name for name in columns if name not in names]:
+        raise InputError("columns", f"among {names}", missing[0])
     counts = result.term_counts.counts
     offsets = np.zeros(len(result.documents) + 1, dtype=np.int64)
     tokens = TokenStream(np.empty(0, dtype=np.int32), offsets, (), result.tokens.rules)

@@ -80,8 +80,9 @@ def test_columns_are_kept_by_name():
     assert kept.corpus.time.tolist() == result.corpus.time.tolist()
     assert kept.corpus.status.tolist() == result.corpus.status.tolist()
     assert len(set(kept.corpus.ids)) == len(kept.corpus)
-    with pytest.raises(InputError, match="got 'text'; there are"):
+    with pytest.raises(InputError, match="got 'text'") as refused:
         without_texts(result, columns=["text"])
+    assert refused.value.parameter == "columns"
 
 
 EVIL = "<script>alert('x')</script> | ![x](http://evil/x.png) `code` **b** \\ $$x$$ <!-- http://a.b"

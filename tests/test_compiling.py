@@ -81,8 +81,12 @@ def test_a_child_process_compiles_what_is_missing(tmp_path):
     no_child = f"import subprocess; subprocess.Popen = None\n{SHARE}"
     warm = run(tmp_path, no_child, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
     assert (warm.stdout.split(), warm.stderr) == (["4.0", "1"], "")
-    (tmp_path / "__pycache__").write_text("a file where a folder is wanted")
-    unwritable = run(tmp_path, no_child, **nowhere_to_write(tmp_path))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "loops.py").write_text(LOOPS)
+    (elsewhere / "others.py").write_text(others)
+    (elsewhere / "__pycache__").write_text("a file where a folder is wanted")
+    unwritable = run(elsewhere, no_child, **nowhere_to_write(elsewhere))
     assert unwritable.stdout.split() == ["4.0", "0"], unwritable.stderr
 
 

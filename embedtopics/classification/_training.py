@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 import tempfile
@@ -96,6 +97,9 @@ FLOPS = 3e10
 """Operations in a processor second, from the examples a second of "fine_tune" (benchmarks)."""
 
 CHARACTERS_A_TOKEN = 4.5
+
+DEPTHS = ("num_hidden_layers", "n_layers", "num_layers")
+"""Names of the number of layers in configurations."""
 
 
 @dataclass(frozen=True)
@@ -263,7 +267,9 @@ def _predicted_seconds(model: TextClassifier, labelled: LabelledTexts) -> dict[s
         return {}
     recipe, epochs = encoder.transformer.recipe, (model.training or {}).get("epochs")
     n_texts = len(labelled.texts)
-    n_weights = 12 * (recipe.checkpoint.n_layers or 0) * (recipe.checkpoint.width or 0) ** 2
+    configuration = json.loads(recipe.checkpoint.configuration)
+    depth = next((configuration[name] for name in DEPTHS if name in configuration), 0)
+    n_weights = 12 * depth * (recipe.checkpoint.width or 0) ** 2
     lengths = [len(text) / CHARACTERS_A_TOKEN + 2 for text in labelled.texts]
     n_tokens = np.minimum(lengths, recipe.max_length or np.inf).mean()
     n_read = {

@@ -196,7 +196,9 @@ def test_codes_survive_parts_and_compaction():
 
 
 class Tiny16(Tiny):
-    dimensions = 16
+    def __init__(self):
+        super().__init__()
+        self.dimensions = 16
 
 
 def test_a_temporary_index_goes_with_its_object(documents):

@@ -137,7 +137,7 @@ def test_a_group_becomes_a_filter_that_the_package_reads(browser, page, result):
     browser.wait("window.copied !== undefined")
     copied = browser.ask("window.copied")
     sql, values = parse_filter(copied, {"who": "text"}).sql
-    assert (sql, values) == ("(who IS NOT NULL AND who = ?)", ["bob's"])
+    assert (sql, values) == ("(who IS NOT NULL AND who IN (?))", ["bob's"])
 
 
 @pytest.mark.parametrize("n_documents", [1, 30, 631])

@@ -179,7 +179,8 @@ class _StreamBuilder:
             ids = ids[ids > 0] - np.int32(1)
             offsets = offsets - np.searchsorted(breaks, offsets)
             breaks -= np.arange(len(breaks))
-        segments = np.unique(np.concatenate([offsets, breaks]))
+        segments = np.sort(np.concatenate([offsets, breaks]), kind="stable")  # two ascending parts
+        segments = segments[np.diff(segments, prepend=-1) > 0]
         return TokenStream(ids, offsets, tuple(words), rules, segments)
 
 
@@ -268,6 +269,10 @@ def capitals_of_tags(text: str) -> list[int]:
 
 def _read_piece(piece: str, rules: WordRules) -> list[str]:
     """Return the words and breaks of a piece."""
+    # Most pieces that are no plain word are one with a mark behind it.
+    word, mark = piece[:-1], piece[-1:]
+    if len(word) > 2 and word.isascii() and word.isalnum() and mark in ".,;:!?)":
+        return [lemma_of(word, rules) if rules.lemmas else word, _BREAK]
     pattern = _ASCII_CHUNK
     if not piece.isascii():
         for form, plain in _LETTER_FORMS.items():

@@ -70,7 +70,7 @@ BUDGET = {
     "plots": (3800, 16),
     "pretraining": (2200, 10),
     "probing": (5000, 20),
-    "reduction": (750, 7),
+    "reduction": (800, 7),
     "report": (1900, 9),
     "retrieval": (6200, 25),
     "terms": (2400, 12),
@@ -79,7 +79,7 @@ BUDGET = {
 }
 # Folders above their budget: today's numbers, which only go down.
 OVER = {
-    "_utils": (1571, 10),  # the chat client, which topics and annotation share; a child compiles
+    "_utils": (1529, 10),  # the chat client, which topics and annotation share
     "annotation": (2759, 13),
     "inference": (2030, 7),
     "corpus": (2843, 10),

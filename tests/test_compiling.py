@@ -63,33 +63,6 @@ def test_compiles_where_nothing_can_be_kept(tmp_path):
     assert done.stderr.startswith("No folder for compiled code is writable")
 
 
-SHARE = """
-from embedtopics._utils.compiling import sharing_with_child
-with sharing_with_child("import others"):
-    import loops
-import others
-print(others.half(8.0), sum(others.half.stats.cache_hits.values()))
-"""
-
-
-def test_a_child_process_compiles_what_is_missing(tmp_path):
-    others = LOOPS.partition("@")[0] + '@compiled("float64(float64)")\ndef half(x): return x / 2'
-    (tmp_path / "loops.py").write_text(LOOPS)
-    (tmp_path / "others.py").write_text(others)
-    cold = run(tmp_path, SHARE, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
-    assert cold.stdout.split() == ["4.0", "1"], cold.stderr
-    no_child = f"import subprocess; subprocess.Popen = None\n{SHARE}"
-    warm = run(tmp_path, no_child, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
-    assert (warm.stdout.split(), warm.stderr) == (["4.0", "1"], "")
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "loops.py").write_text(LOOPS)
-    (elsewhere / "others.py").write_text(others)
-    (elsewhere / "__pycache__").write_text("a file where a folder is wanted")
-    unwritable = run(elsewhere, no_child, **nowhere_to_write(elsewhere))
-    assert unwritable.stdout.split() == ["4.0", "0"], unwritable.stderr
-
-
 def test_what_cannot_be_compiled_is_an_error_as_before():
     with pytest.raises(numba.TypingError):
         compiled("int64(int64)")(lambda value: {}[value])

@@ -12,12 +12,8 @@ Helpers of a loop need only ``numba.njit(inline="always")``.
 """
 
 import logging
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import partial
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -27,7 +23,6 @@ SECONDS = 20
 
 _logger = logging.getLogger("embedtopics")
 _announced = False
-_is_cached = True
 
 
 def compiled(*signatures: Any, **options: Any) -> Callable[[Function], Function]:
@@ -37,71 +32,34 @@ def compiled(*signatures: Any, **options: Any) -> Callable[[Function], Function]
     options = {"no_cfunc_wrapper": True, **options}  # which is for callers in C alone
 
     def compile_one(function: Function) -> Function:
-        global _is_cached
         arguments = list(signatures)
-        message = f"Compiling once for this machine (up to {SECONDS} s) ..."
         try:
-            with _at_first_compilation(partial(_announce, message)):
+            with _announcing(f"Compiling once for this machine (up to {SECONDS} s) ..."):
                 return numba.njit(arguments, cache=True, **options)(function)  # type: ignore[return-value]
         except (RuntimeError, OSError) as error:
             if isinstance(error, RuntimeError) and "cannot cache" not in str(error):
                 raise
-        _is_cached = False
         message = (
             f"No folder for compiled code is writable; compiling in this process (up to "
             f"{SECONDS} s) ... To compile once, set NUMBA_CACHE_DIR to a writable folder."
         )
-        with _at_first_compilation(partial(_announce, message)):
+        with _announcing(message):
             return numba.njit(arguments, **options)(function)  # type: ignore[return-value]
 
     return compile_one
 
 
-def _announce(message: str) -> None:
-    global _announced
-    if not _announced:
-        _announced = True
-        _logger.warning(message)
-
-
 @contextmanager
-def sharing_with_child(statement: str) -> Iterator[None]:
-    """Run a statement that imports loops in a child process if loops are compiled in the block.
-
-    Numba compiles one loop of a process at a time. Afterwards this process reads the loops of the
-    child from Numba's cache; it compiles those that are missing there.
-    """
-    children: list[subprocess.Popen[bytes]] = []
-
-    def start() -> None:
-        # Programs that embed Python would start themselves again.
-        is_python = Path(sys.executable or "").name.lower().startswith("python")
-        if _is_cached and is_python:
-            code = f"import sys; sys.path[:] = {sys.path!r}; {statement}"
-            quiet: Any = {name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr")}
-            flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # of Windows
-            with suppress(OSError):
-                command = [sys.executable, "-c", code]
-                children.append(subprocess.Popen(command, creationflags=flags, **quiet))
-
-    with _at_first_compilation(start):
-        yield
-    for child in children:
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(3 * SECONDS)
-
-
-@contextmanager
-def _at_first_compilation(act: Callable[[], None]) -> Iterator[None]:
-    """Act once, when Numba begins to compile something."""
+def _announcing(message: str) -> Iterator[None]:
+    """Log a message when Numba first compiles something."""
     from numba.core import event
-
-    actions = [act]
 
     class _Listener(event.Listener):
         def on_start(self, event: Any) -> None:
-            if actions:
-                actions.pop()()
+            global _announced
+            if not _announced:
+                _announced = True
+                _logger.warning(message)
 
         def on_end(self, event: Any) -> None:
             pass

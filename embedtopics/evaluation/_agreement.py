@@ -52,10 +52,13 @@ class Contingency:
     @classmethod
     def of(cls, classes: npt.NDArray[Any], labels: npt.NDArray[Any]) -> Self:
         """Count documents by class and label."""
-        pairs = np.column_stack([labels, classes]).astype(np.int64)
-        cells, cell_of, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+        columns = classes.astype(np.int64) - classes.min(initial=0)
+        width = columns.max(initial=0) + 1
+        pairs = labels.astype(np.int64) * width + columns  # rows of pairs take 30 times as long
+        cells, cell_of, counts = np.unique(pairs, return_inverse=True, return_counts=True)
         number = np.arange(len(cells))
-        return cls(counts.astype(np.float64), cells[:, 1], cells[:, 0], cell_of.ravel(), number)
+        rows, columns = cells // width, cells % width + classes.min(initial=0)
+        return cls(counts.astype(np.float64), columns, rows, cell_of, number)
 
     def without(self, label: int) -> Self:
         """Return the table without one label."""

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from embedtopics._utils.compiling import sharing_with_child
 from embedtopics._utils.display import spell_count
 from embedtopics._utils.machine import in_background, package_versions, peak_memory
 from embedtopics.clustering._density import cluster
@@ -112,9 +111,8 @@ def fit_topics(
         languages = choose_languages(log, texts, stages.languages)
         rules, decisions = choose_rules(stages.words, languages)
         log.decisions += decisions
-    with in_background(_compile_loops) as wait_for_loops, log.stage("encoder"):
+    with in_background(_compile_loops), log.stage("encoder"):
         vectors, used, encode = _encode(log, corpus, embeddings, stages, languages)
-        wait_for_loops()
     with in_background(
         lambda _: tokenize(texts, rules=rules, rows=documents.first_rows.tolist())
     ) as wait_for_tokens:
@@ -169,14 +167,13 @@ def fit_topics(
 
 def _compile_loops(_: Any) -> None:
     """Compile the loops of a fit, or read them from Numba's cache, while texts are encoded."""
-    with sharing_with_child("import embedtopics.terms._kernels"):  # about half of the work
-        import embedtopics.clustering._kernels
-        import embedtopics.neighbors._kernels
-        import embedtopics.topics._kernels
-        from embedtopics.reduction._kernels import move_chunks
+    import embedtopics.clustering._kernels
+    import embedtopics.neighbors._kernels
+    import embedtopics.terms._kernels
+    import embedtopics.topics._kernels  # noqa: F401
+    from embedtopics.reduction._kernels import move_chunks
 
-        move_chunks(2, False)
-    import embedtopics.terms._kernels  # noqa: F401
+    move_chunks(2, False)
 
 
 def _with_scored_labels(

@@ -18,6 +18,7 @@ from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
+from embedtopics.evaluation._agreement import Contingency
 from embedtopics.neighbors._approximate import NOBODY, keep_nearest, no_neighbors, quantize
 from embedtopics.neighbors._graph import nearest
 from embedtopics.neighbors.results import NeighborGraph
@@ -329,17 +330,8 @@ def adjusted_rand(one: Int32Array, other: Int32Array) -> float:
     compared = (one != NOT_DRAWN) & (other != NOT_DRAWN) & ((one != NOISE) | (other != NOISE))
     if not compared.any():
         return 0.0
-    rows, columns = one[compared] + 1, other[compared] + 1
-    shape = int(rows.max()) + 1, int(columns.max()) + 1
-    table = np.bincount(rows * shape[1] + columns, minlength=math.prod(shape)).reshape(shape)
-    together, of_one, of_other, n_pairs = (
-        float((counts * (counts - 1.0)).sum())
-        for counts in (table, table.sum(axis=1), table.sum(axis=0), table.sum())
-    )
-    if together == of_one == of_other:
-        return 1.0
-    expected = of_one * of_other / n_pairs
-    return (together - expected) / ((of_one + of_other) / 2 - expected)
+    table = Contingency.of(one[compared], other[compared])
+    return float(table.adjusted_rand(table.counts[None])[0])
 
 
 def _mean(overlaps: Float64Array) -> Float64Array:

@@ -1,7 +1,7 @@
 """Whether the label of a topic means the class of its texts, in sets whose classes have names.
 
 The class of a topic is that of most of its texts. A label is right if, of the names of all
-classes, the name of that class is nearest to it. Two encoders that chose no label judge:
+classes, the name of that class is nearest to it. Two encoders that made no topic judge:
 multilingual E5, and latent semantic analysis of the texts.
 """
 
@@ -33,8 +33,7 @@ __all__ = ["measure", "render"]
 
 JUDGE = "multilingual-e5-small"
 SYSTEMS = {
-    "label": "embedtopics, label",
-    "keywords": "three keywords",
+    "label": "embedtopics",
     "class_tfidf": "class-TF-IDF",
     "keybert": "KeyBERT-like",
     "mmr": "MMR",
@@ -48,7 +47,7 @@ def measure(options: Options) -> dict[str, Any]:
     for name in [name for name in NAMED if not options.quick or name in QUICK]:
         fit = fit_set(name)
         judges = {"lsa": LatentWords(fit.texts)}
-        if ENCODERS.get(name) != JUDGE:  # which chose the labels there
+        if ENCODERS.get(name) != JUDGE:
             judges["e5"] = e5
         right = {
             system: {judge: _right(fit, *named, by) for judge, by in judges.items()}
@@ -64,7 +63,6 @@ def _labels(fit: Fit) -> dict[str, tuple[np.ndarray, list[str]]]:
     result, (labels, words) = fit.result, fit_bertopic(fit)
     terms, best = result.term_counts.terms, best_terms(result.topic_terms, result.term_counts, 3)
     lists = {
-        "keywords": [topic.keywords[:3] for topic in result.topics],
         "class_tfidf": [[terms[i] for i in ids] for ids, _ in best],
         "keybert": _names(keywords(result, "embedding", n_terms=3)),
         "mmr": _names(keywords(result, "diverse", n_terms=3)),

@@ -354,7 +354,7 @@ def dawid_skene(
     Returns
     -------
     DawidSkene
-        `classes`; `shares` (n_classes,) with 95 % intervals, `low` and `high`; `posterior` (n_units,
+        `classes`; `shares` (n_classes,) with 95 % intervals `low` and `high`; `posterior` (n_units,
         n_classes); `confusion` (n_coders, n_classes, n_ratings), with rows of sum 1.
 
     Raises

@@ -51,8 +51,8 @@ _MOSTLY, _NEARLY_ALWAYS = 0.5, 0.8
 """Shares of a word's occurrences in the topic, within one longer term, or at the beginning of any,
 from which the longer term replaces it: *al* is the beginning of *al qaida* and *al nusra*."""
 
-_ELSEWHERE = 0.4
-"""Factor of a term that names another topic."""
+_DISTINCT, _ELSEWHERE = 0.9, 0.4
+"""Relevance, relative to that in another topic, below which a term names the other; its factor."""
 
 
 def keywords(
@@ -176,10 +176,7 @@ def rarity_of(topic_terms: csr_matrix) -> Float64Array:
 
 
 def _demote_shared(
-    ranked: Sequence[Float64Array],
-    places: Sequence[npt.NDArray[np.int64]],
-    n_terms: int,
-    distinct: float = 0.9,
+    ranked: Sequence[Float64Array], places: Sequence[npt.NDArray[np.int64]], n_terms: int
 ) -> list[Float64Array]:
     """Reduce the relevance of terms that name another topic."""
     scaled = [np.asarray(one / (one.max(initial=0.0) or 1.0)) for one in ranked]
@@ -187,7 +184,7 @@ def _demote_shared(
     for one, place in zip(scaled, places, strict=True):
         strongest[place] = np.maximum(strongest[place], one)
     return [
-        np.where(one >= distinct * strongest[place], one, _ELSEWHERE * one)
+        np.where(one >= _DISTINCT * strongest[place], one, _ELSEWHERE * one)
         for one, place in zip(scaled, places, strict=True)
     ]
 
@@ -227,10 +224,7 @@ def prefer_longer(
 
 
 def unique_labels(
-    keywords: Iterable[Sequence[str]],
-    n: int = 3,
-    *,
-    reserved: Iterable[str] = (),
+    keywords: Iterable[Sequence[str]], n: int = 3, *, reserved: Iterable[str] = ()
 ) -> list[str]:
     """Return distinct labels of topics: `n` keywords or more, or else a number."""
     labels: list[str] = []

@@ -25,7 +25,6 @@ from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.terms.results import TokenStream
 from embedtopics.topics._describe import LEFT_OUT, TEXTS
-from embedtopics.topics._relabel import without_clauses
 from embedtopics.topics._storage import FILES, load_result, write_result
 from embedtopics.topics.results import TopicResult
 
@@ -99,8 +98,7 @@ def without_texts(result: TopicResult, *, columns: Sequence[Hashable] = ()) -> T
 
     Removed are the texts, their words, the term counts of each document, the constraints of the
     fit, and the ids, row labels, columns and notes of the input. Topics, names, history, term
-    weights, labels, memberships, map, embeddings and hashes of the texts stay. Keywords replace a
-    label that was taken from a text.
+    weights, labels, memberships, map, embeddings and hashes of the texts stay.
 
     Parameters
     ----------
@@ -141,7 +139,6 @@ def without_texts(result: TopicResult, *, columns: Sequence[Hashable] = ()) -> T
     return dataclasses.replace(
         result,
         corpus=blank_corpus(recall_hashes(result.corpus, result.documents), columns),
-        topics=without_clauses(result),
         tokens=tokens,
         term_counts=dataclasses.replace(
             result.term_counts, counts=csr_matrix(counts.shape, dtype=counts.dtype)

@@ -179,12 +179,12 @@ def _compile_loops(_: Any) -> None:
 def _with_scored_labels(
     result: TopicResult, encode: Callable[[Sequence[str]], FloatArray]
 ) -> TopicResult:
-    """Choose labels by how well they separate texts; custom encoders may not encode labels."""
+    """Score how well labels separate texts; custom encoders may not encode labels."""
     if not isinstance(result.settings.get("encoder_settings"), dict):
         return result
-    from embedtopics.topics.naming._score_labels import score_or_choose_labels
+    from embedtopics.topics.naming._score_labels import score_with
 
-    return score_or_choose_labels(result, encode, choose=True)
+    return score_with(result, encode)
 
 
 def _encode(

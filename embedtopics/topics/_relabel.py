@@ -223,40 +223,20 @@ def _numbered(memberships: csr_matrix, number: Int32Array, n_topics: int) -> csr
 
 
 def carry_names(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tuple[Topic, ...]:
-    """Return topics with the user's names of the topics that they continue.
-
-    A label chosen by its score stays if the representative documents are the same.
-    """
-    pairs = list(zip(topics, origins, strict=True))
-    is_same = [old is not None and old.representatives == new.representatives for new, old in pairs]
-    stays = [
-        old is not None and (old.is_named or old.is_seeded or (same and old.label_auc is not None))
-        for (_, old), same in zip(pairs, is_same, strict=True)
-    ]
+    """Return topics with the names and scores of the topics that they continue."""
+    stays = [old is not None and (old.is_named or old.is_seeded) for old in origins]
     reserved = [old.label for old, stay in zip(origins, stays, strict=True) if old and stay]
     labels = unique_labels((topic.keywords for topic in topics), reserved=reserved)
     named = []
-    for i, (topic, old) in enumerate(pairs):
-        changes: dict[str, Any] = {"label": labels[i]}
+    for topic, old, stay, label in zip(topics, origins, stays, labels, strict=True):
+        changes: dict[str, Any] = {"label": label}
         if old is not None:
             changes |= {"is_named": old.is_named, "is_seeded": old.is_seeded}
-            changes["label"] = old.label if stays[i] else labels[i]
-        if old is not None and is_same[i]:
-            changes["label_auc"] = old.label_auc
-            if old.keywords[:3] == topic.keywords[:3]:
-                changes["keywords_auc"] = old.keywords_auc
+            changes["label"] = old.label if stay else label
+            if old.representatives == topic.representatives:
+                if changes["label"] == old.label:
+                    changes["label_auc"] = old.label_auc
+                if old.keywords[:3] == topic.keywords[:3]:
+                    changes["keywords_auc"] = old.keywords_auc
         named.append(dataclasses.replace(topic, **changes))
     return tuple(named)
-
-
-def without_clauses(result: TopicResult) -> tuple[Topic, ...]:
-    """Return the topics with keywords instead of automatic labels taken from texts."""
-    terms = set(result.term_counts.terms)
-    origins = [dataclasses.replace(topic, label_auc=None) for topic in result.topics]
-    pairs = zip(result.topics, carry_names(result.topics, origins), strict=True)
-
-    def quotes_a_text(topic: Topic, plain: Topic) -> bool:
-        is_term = terms.issuperset(topic.label.split(", "))
-        return topic.label != plain.label and not is_term and topic.label_auc is not None
-
-    return tuple(plain if quotes_a_text(topic, plain) else topic for topic, plain in pairs)

@@ -230,8 +230,7 @@ def update_terms(
         result,
         result.clustering.labels,
         result.memberships,
-        # Labels chosen among the earlier terms are chosen again.
-        [dataclasses.replace(t, label_auc=None, keywords_auc=None) for t in result.topics],
+        result.topics,
         name="update_terms",
         parameters=parameters,
         message=_terms_message(result, parameters, weighting),

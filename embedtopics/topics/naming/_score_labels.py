@@ -1,42 +1,27 @@
-"""Scores of how well a label finds the texts of its topic, and the choice of automatic labels.
+"""Scores of how well a label finds the texts of its topic.
 
 The score of a label is an area under the ROC curve (AUC): the probability that a text of the topic
 is nearer to the vector of the label than a text of a sibling, one of the nearest other topics. Its
-variance is that of DeLong, DeLong and Clarke-Pearson (1988). Every second text serves to choose a
-label, the others to score it.
+variance is that of DeLong, DeLong and Clarke-Pearson (1988).
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from embedtopics.decisions import Decision
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.protocols import Encoder, Float64Array, FloatArray
-from embedtopics.terms._keywords import document_lifts
-from embedtopics.terms._representative import best_terms
 from embedtopics.topics._vectors import cosines, encode_uncached, encoder_of_fit, row_centroids
 from embedtopics.topics.results import Topic, TopicResult
 
 N_TEXTS = 300  # of a topic, and of its siblings together
 N_SIBLINGS = 3
 MIN_TEXTS = 8
-"""Minimum number of texts of a topic, and of its siblings; half of them score the label."""
-N_PHRASES = 6
-CERTAIN = 1.645
-"""Standard errors by which a label must beat the keywords (95 %, one-sided). With all phrases as
-candidates, on four corpora, 2 % of changed labels are worse on the other texts; with 0, 13 %."""
-
-MIN_COVERAGE = 1 / 6
-"""Share of the texts of a topic that hold the first term of a label that replaces the keywords. By
-multilingual E5, 68 % of such labels are nearest to the name of the class of their topic (ten sets);
-66 % with terms that fewer texts hold, and 67 % of first three keywords."""
-
-MIN_LIFT = 2.0
-"""Share of the texts of a topic that hold a term of such a label, over that of the other texts."""
+"""Minimum number of texts of a topic, and of its siblings."""
 
 Encode = Callable[[Sequence[str]], FloatArray]
 
@@ -44,12 +29,8 @@ Encode = Callable[[Sequence[str]], FloatArray]
 def score_labels(result: TopicResult, encoder: Encoder | str | None = None) -> TopicResult:
     """Score how well the labels of topics find their texts among those of sibling topics.
 
-    A fit with an encoder of this package scores its labels, and chooses them by the score. The
-    candidates are the first two keywords, and phrases with up to two keywords. A sixth of the texts
-    of the topic must hold the first term, and each term must be twice as common as elsewhere. The
-    best candidate replaces the first three keywords if
-    it beats them by more than chance. Names from a person or a language model, and topics from
-    edits, have no score until you call this function.
+    A fit with an encoder of this package scores its labels. Names from a person or a language
+    model, and topics from edits, have no score until you call this function.
 
     Parameters
     ----------
@@ -79,34 +60,23 @@ def score_labels(result: TopicResult, encoder: Encoder | str | None = None) -> T
     def encode(texts: Sequence[str]) -> FloatArray:
         return encode_uncached(model, texts, width)
 
-    return score_or_choose_labels(result, encode, choose=False)
+    return score_with(result, encode)
 
 
-def score_or_choose_labels(result: TopicResult, encode: Encode, *, choose: bool) -> TopicResult:
-    """Score the labels with an encoder of texts; choose automatic labels first if `choose`."""
+def score_with(result: TopicResult, encode: Encode) -> TopicResult:
+    """Score the labels with a function that encodes texts."""
     topics = list(result.topics)
-    used_labels = {topic.label for topic in topics}
-    columns = {term: column for column, term in enumerate(result.term_counts.terms)}
     for topic, members, others in _topics_with_siblings(result):
-        may_change = choose and not (topic.is_named or topic.is_seeded)
-        texts = _candidates(result, topic, columns, may_change)
-        vectors = encode(texts)
-        best = texts.index(topic.label)
-        if may_change:
-            free = [i for i, text in enumerate(texts) if i == best or text not in used_labels]
-            best = _best(_wins(vectors, members[::2], others[::2]), free, best)
-        used_labels.add(texts[best])
-        scored = _wins(vectors[[0, best]], members[1::2], others[1::2])
+        vectors = encode([", ".join(topic.keywords[:3]), topic.label])
+        of_keywords, of_label = _wins(vectors, members, others)
         topics[topic.topic_id] = dataclasses.replace(
-            topic,
-            label=texts[best],
-            label_auc=_with_interval(*scored[1]),
-            keywords_auc=float(scored[0][0].mean()),
+            topic, label_auc=_with_interval(*of_label), keywords_auc=float(of_keywords[0].mean())
         )
     decisions = tuple(one for one in result.decisions if one.name != "labels_worse")
     if worse := [topic for topic in topics if topic.is_label_worse]:
         named = ", ".join(f"{topic.topic_id} {topic.label!r}" for topic in worse)
-        message = f"Labels that find the texts of a topic worse than its keywords do: {named}."
+        message = "Labels that hardly find the texts of their topic, or worse than its keywords: "
+        message += f"{named}."
         ids = [topic.topic_id for topic in worse]
         decisions = (*decisions, Decision("topics", "labels_worse", ids, message))
     return dataclasses.replace(result, topics=tuple(topics), decisions=decisions)
@@ -140,44 +110,8 @@ def _wins(labels: FloatArray, members: FloatArray, others: FloatArray) -> list[W
     return [(nearer.mean(axis=1), nearer.mean(axis=0)) for nearer in compared]
 
 
-def _candidates(
-    result: TopicResult, topic: Topic, columns: Mapping[str, int], may_change: bool
-) -> list[str]:
-    """Return the first three keywords, the label, and other candidates that cover the topic."""
-    words, counts = topic.keywords, result.term_counts
-    texts = [", ".join(words[:3]), topic.label]
-    if may_change:
-        best = best_terms(result.topic_terms[topic.topic_id], counts, N_PHRASES, (2, 9))[0][0]
-        lists = [list(words[:2])]
-        for phrase in [*(w for w in words if " " in w), *(counts.terms[i] for i in best.tolist())]:
-            others = [word for word in words if set(word.split()).isdisjoint(phrase.split())]
-            lists += [[phrase, *others[:n]] for n in range(3)]
-        is_inside = result.clustering.labels == topic.topic_id
-        used = sorted({columns[term] for terms in lists for term in terms})
-        lifts = document_lifts(counts.counts[:, used], is_inside - 1, 1)[0]
-        common = {counts.terms[i] for i, lift in zip(used, lifts, strict=True) if lift < MIN_LIFT}
-        of_topic = counts.counts[is_inside].tocsc()
-        shares = np.diff(of_topic.indptr) / of_topic.shape[0]
-        texts += [
-            ", ".join(terms)
-            for terms in lists
-            if shares[columns[terms[0]]] >= MIN_COVERAGE and common.isdisjoint(terms)
-        ]
-    return list(dict.fromkeys(texts))
-
-
-def _best(wins: Sequence[Wins], free: Sequence[int], current: int) -> int:
-    """Return the best free label that beats the first by more than chance, or the current one."""
-    best, highest = current, -np.inf
-    for i in free:
-        members, others = (label - first for label, first in zip(wins[i], wins[0], strict=True))
-        if members.mean() > CERTAIN * _error(members, others) and members.mean() > highest:
-            best, highest = i, members.mean()
-    return best
-
-
 def _error(members: Float64Array, others: Float64Array) -> float:
-    """Return DeLong's standard error of an AUC, or of a difference of two."""
+    """Return DeLong's standard error of an AUC."""
     return float(np.sqrt(members.var(ddof=1) / len(members) + others.var(ddof=1) / len(others)))
 
 

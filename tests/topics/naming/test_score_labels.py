@@ -10,17 +10,15 @@ from sklearn.metrics import roc_auc_score
 import embedtopics as et
 from embedtopics import topics
 from embedtopics.terms._keywords import unique_labels
-from embedtopics.topics import load_result, save_result, without_texts
+from embedtopics.topics import load_result, save_result
 from embedtopics.topics._vectors import row_centroids
-from embedtopics.topics.naming import _score_labels
 from embedtopics.topics.naming._score_labels import (
     MIN_TEXTS,
     N_SIBLINGS,
     N_TEXTS,
-    _candidates,
     _error,
     _with_interval,
-    score_or_choose_labels,
+    score_with,
 )
 from tests.factories import make_result, refuses
 
@@ -55,17 +53,17 @@ def result():
     return dataclasses.replace(made, topics=tuple(topics_of))
 
 
-def test_scores_are_areas_under_the_roc_curve_of_every_other_text(result):
+def test_scores_are_areas_under_the_roc_curve(result):
     encode = encode_with(result)
-    scored = score_or_choose_labels(result, encode, choose=False)
+    scored = score_with(result, encode)
     means, labels = row_centroids(result), result.clustering.labels
     for topic, before in zip(scored.topics, result.topics, strict=True):
         assert topic.label == before.label
         near = np.argsort(-(means @ means[topic.topic_id]), kind="stable")
         near = [other for other in near if other != topic.topic_id][:N_SIBLINGS]
-        own = np.flatnonzero(labels == topic.topic_id)[:N_TEXTS][1::2]
+        own = np.flatnonzero(labels == topic.topic_id)[:N_TEXTS]
         each = [np.flatnonzero(labels == other)[: N_TEXTS // N_SIBLINGS] for other in near]
-        others = np.concatenate(each)[1::2]
+        others = np.concatenate(each)
         vectors = result.embeddings[np.concatenate([own, others])]
         truth = np.repeat([1, 0], [len(own), len(others)])
         expected = roc_auc_score(truth, vectors @ encode([keywords_of(topic)])[0])
@@ -91,22 +89,10 @@ def test_no_label_is_certain():
     assert _with_interval(np.zeros(20), np.zeros(30))[:2] == (0.0, 0.0)
 
 
-def test_the_label_that_finds_the_texts_is_chosen(result, monkeypatch):
-    monkeypatch.setattr(_score_labels, "MIN_LIFT", 0.0)  # its texts share most words
-    best = ", ".join(result.topics[2].keywords[:2])
-    scored = score_or_choose_labels(result, encode_with(result, {best: 2}), choose=True)
-    assert scored.topics[2].label == best
-    assert scored.topics[2].label_auc[0] > 0.95 > scored.topics[2].keywords_auc
-    assert len({topic.label for topic in scored.topics}) == len(scored.topics)
-    good = {keywords_of(topic): topic.topic_id for topic in result.topics}
-    kept = score_or_choose_labels(result, encode_with(result, good), choose=True)
-    assert [topic.label for topic in kept.topics] == [topic.label for topic in result.topics]
-
-
 def test_names_that_were_given_stay_and_are_marked_where_they_are_worse(result):
     good = {keywords_of(topic): topic.topic_id for topic in result.topics} | {"Fitting": 1}
     named = topics.rename(result, {0: "Zebra", 1: "Fitting"})
-    scored = score_or_choose_labels(named, encode_with(result, good), choose=True)
+    scored = score_with(named, encode_with(result, good))
     assert [topic.label for topic in scored.topics[:2]] == ["Zebra", "Fitting"]
     assert [topic.is_label_worse for topic in scored.topics[:3]] == [True, False, False]
     assert scored.decisions[-1].name == "labels_worse" and scored.decisions[-1].value == [0]
@@ -117,57 +103,29 @@ def test_names_that_were_given_stay_and_are_marked_where_they_are_worse(result):
     assert "label_auc" not in topics.table(result)
 
 
-def test_scores_stay_with_what_they_are_of(result, tmp_path, monkeypatch):
-    monkeypatch.setattr(_score_labels, "MIN_LIFT", 0.0)  # its texts share most words
-    best = ", ".join(result.topics[2].keywords[:2])
-    scored = score_or_choose_labels(result, encode_with(result, {best: 2}), choose=True)
+def test_scores_stay_with_what_they_are_of(result, tmp_path):
+    label = result.topics[2].label
+    scored = score_with(topics.rename(result, {3: "Given"}), encode_with(result, {label: 2}))
     loaded = load_result(save_result(scored, tmp_path / "scored"))
     assert loaded.topics == scored.topics
     merged = topics.merge(scored, [[0, 1]])
-    again = next(topic for topic in merged.topics if topic.label == best)
-    assert again.label_auc == scored.topics[2].label_auc
-    (new,) = (topic for topic in merged.topics if topic.label_auc is None)
-    assert new.keywords_auc is None and new.size == sum(t.size for t in scored.topics[:2])
-    assert best not in [t.label for t in topics.update_terms(scored, n_keywords=4).topics]
+    again = next(topic for topic in merged.topics if topic.label == "Given")
+    assert again.label_auc == scored.topics[3].label_auc
+    scores = {topic.label: topic.label_auc for topic in scored.topics}
+    assert all(topic.label_auc == scores.get(topic.label) for topic in merged.topics)
+    shorter = topics.update_terms(scored, stop_words=[scored.topics[2].keywords[0]])
+    assert shorter.topics[2].label_auc is None and shorter.topics[2].label != label
+    assert shorter.topics[3].label_auc == scored.topics[3].label_auc
     renamed = topics.rename(scored, {2: "Other"})
     assert renamed.topics[2].label_auc is None
     assert renamed.topics[2].keywords_auc == scored.topics[2].keywords_auc
 
 
-@pytest.mark.parametrize("least", [0.0, 0.05, 0.1])
-def test_enough_texts_hold_the_first_term_of_another_label(branched, monkeypatch, least):
-    monkeypatch.setattr(_score_labels, "MIN_COVERAGE", least)
-    columns = {term: column for column, term in enumerate(branched.term_counts.terms)}
-    texts, n_candidates = branched.corpus.document_texts(), 0
-    for topic in branched.topics:
-        for label in _candidates(branched, topic, columns, True)[2:]:
-            term = f" {label.split(', ')[0]} "
-            holds = np.array([term in f" {' '.join(text.split())} " for text in texts])
-            is_inside = branched.clustering.labels == topic.topic_id
-            assert holds[is_inside].mean() >= least
-            assert holds[is_inside].mean() > 1.9 * holds[~is_inside].mean()
-            n_candidates += 1
-    assert n_candidates > 0
-
-
-def test_a_result_without_texts_quotes_none(result):
-    quoting = dataclasses.replace(
-        result.topics[1], label="Said in a text", label_auc=(0.9, 0.8, 0.95)
-    )
-    named = dataclasses.replace(result.topics[2], label="Given", is_named=True)
-    changed = dataclasses.replace(
-        result, topics=(result.topics[0], quoting, named, *result.topics[3:])
-    )
-    shared = without_texts(changed).topics
-    assert shared[1].label == keywords_of(result.topics[1]) and shared[1].label_auc is None
-    assert (shared[0], shared[2:]) == (changed.topics[0], changed.topics[2:])
-
-
 def test_few_texts_and_single_topics_have_no_score():
     single = make_result(60, 1)
-    assert score_or_choose_labels(single, encode_with(single), choose=True).topics == single.topics
+    assert score_with(single, encode_with(single)).topics == single.topics
     small = make_result(3 * MIN_TEXTS, 6)
-    for topic in score_or_choose_labels(small, encode_with(small), choose=True).topics:
+    for topic in score_with(small, encode_with(small)).topics:
         n_own = int((small.clustering.labels == topic.topic_id).sum())
         assert (topic.label_auc is None) == (n_own < MIN_TEXTS)
 
@@ -177,7 +135,7 @@ def test_an_encoder_is_needed(result):
         topics.score_labels(result)
 
 
-def test_a_fit_that_encodes_scores_and_chooses_whatever_the_order_of_the_rows():
+def test_a_fit_that_encodes_scores_whatever_the_order_of_the_rows():
     rows = list(make_result(300, 4).corpus.texts)
     order = np.random.default_rng(1).permutation(len(rows))
     model = et.TopicModel("lsa", n_topics=4, languages=["en"], random_state=0)

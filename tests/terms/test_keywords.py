@@ -146,11 +146,12 @@ def test_terms_above_average_in_many_topics_stand_behind():
 
 
 @pytest.mark.parametrize("distinct", [0.3, 0.8, 1.0])
-def test_the_strongest_keep_their_rank_and_others_stand_behind(distinct):
+def test_the_strongest_keep_their_rank_and_others_stand_behind(distinct, monkeypatch):
+    monkeypatch.setattr(topic_keywords, "_DISTINCT", distinct)
     rng = np.random.default_rng(3)
     places = [np.sort(rng.choice(12, 6, replace=False)) for _ in range(4)]
     ranked = [rng.random(6) for _ in range(4)]
-    found = topic_keywords._demote_shared(ranked, places, 12, distinct)
+    found = topic_keywords._demote_shared(ranked, places, 12)
     scaled = [one / one.max() for one in ranked]
     for topic, (one, place) in enumerate(zip(found, places, strict=True)):
         for value, term, own in zip(one, place, scaled[topic], strict=True):

@@ -24,7 +24,7 @@ from benchmarks.rendering import figure, markdown_table
 
 __all__ = ["measure", "render"]
 
-DEFAULT, MULTILINGUAL, JOINED = "all-MiniLM-L6-v2", "multilingual-e5-small", "both joined"
+DEFAULT, MULTILINGUAL = "all-MiniLM-L6-v2", "multilingual-e5-small"
 ENCODERS = ("tfidf", "fasttext", DEFAULT, MULTILINGUAL)
 MAX_LENGTH = 256
 """Tokens read of a text by both transformers: all that all-MiniLM-L6-v2 can."""
@@ -44,8 +44,7 @@ def measure(options: Options) -> dict[str, Any]:
     names = ENCODERS[:2] if options.quick else ENCODERS
     news, across, mates = [_of_news("fra", name) for name in names], [], []
     for name in () if options.quick else ("multi30k", "xnli", "masakhanews"):
-        for encoder in (MULTILINGUAL, JOINED):
-            across += _of_languages(name, encoder, options.systems)
+        across += _of_languages(name, MULTILINGUAL, options.systems)
         if name != "masakhanews":
             mates += [_of_mates(name, encoder) for encoder in (DEFAULT, MULTILINGUAL)]
     return {"news": news, "across": across, "mates": mates}
@@ -54,11 +53,8 @@ def measure(options: Options) -> dict[str, Any]:
 @cache
 def _encoder(name: str) -> Any:
     from embedtopics.encoders import CachedEncoder, SentenceEncoder
-    from embedtopics.encoders._composed import JoinedEncoder
     from embedtopics.encoders._registry import resolve_encoder
 
-    if name == JOINED:
-        return JoinedEncoder([_encoder(DEFAULT), _encoder(MULTILINGUAL)])
     if name in ENCODERS[:2]:
         return resolve_encoder(name)
     made = SentenceEncoder(name, max_length=MAX_LENGTH, long_texts="truncate")
@@ -91,7 +87,7 @@ def _of_news(language: str, name: str) -> dict[str, Any]:
 
 def _of_languages(name: str, encoder: str, systems: Sequence[System]) -> list[dict[str, Any]]:
     """Return the figures of topics of two languages, before and after these are taken out."""
-    from embedtopics.encoders._composed import AcrossLanguagesEncoder
+    from embedtopics.encoders._across_languages import AcrossLanguagesEncoder
     from embedtopics.topics import TopicModel
 
     known, rows = _read(name), []

@@ -27,7 +27,7 @@ __all__ = ["measure", "render"]
 
 SIZES = (int(os.environ.get("MILLION", 1_000_000)),)
 """Documents; MILLION=250000 makes it fewer."""
-WAYS = {"--encoder auto": ("--encoder", "auto")}
+WAYS = {"--student 20000": ("--student", "20000")}
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 

@@ -25,13 +25,11 @@ from embedtopics.corpus._texts import normalize_text
 __all__ = ["measure", "render"]
 
 RUNS = {
-    ("titles", 60_000): (
-        "teacher", "student", "cascade", "distilled", "lsa", "teacher, another seed",
-    ),
-    ("titles", 226_000): ("teacher", "student", "cascade"),
-    ("abstracts", 60_000): ("teacher", "student", "cascade", "cascade, a twentieth"),
-    ("questions", 20_000): ("teacher", "student", "cascade"),
-}  # fmt: skip
+    ("titles", 60_000): ("teacher", "student", "distilled", "lsa", "teacher, another seed"),
+    ("titles", 226_000): ("teacher", "student"),
+    ("abstracts", 60_000): ("teacher", "student"),
+    ("questions", 20_000): ("teacher", "student"),
+}
 N_LEARNED = 20_000
 """Texts that the teacher reads for the student; a third of a smaller collection."""
 AT_ONCE = 20_000
@@ -73,9 +71,7 @@ def _row(corpus: str, size: int, name: str) -> dict[str, Any]:
     made: dict[str, Callable[[], tuple[np.ndarray, float]]] = {
         "teacher": teacher.all,
         "teacher, another seed": teacher.all,
-        "student": partial(_student, teacher, texts, n_learned, asks=False),
-        "cascade": partial(_student, teacher, texts, n_learned, asks=True),
-        "cascade, a twentieth": partial(_student, teacher, texts, n_learned, asks=True, most=0),
+        "student": partial(_student, teacher, texts, n_learned),
         "distilled": partial(_distilled, texts),
         "lsa": partial(_lsa, texts),
     }
@@ -118,7 +114,6 @@ class _Teacher:
             np.savez(file, vectors=np.concatenate(parts), seconds=seconds)
         kept = np.load(file)
         self.vectors, self.seconds = kept["vectors"], float(kept["seconds"])
-        self.n_given = 0
 
     def all(self) -> tuple[np.ndarray, float]:
         """Return the vectors of all texts, and the seconds that they took."""
@@ -137,27 +132,20 @@ class _Teacher:
         """Return kept vectors of titles; encode what is none, such as single tokens."""
         places = [self._place.get(normalize_text(text), -1) for text in texts]
         if min(places) >= 0:
-            self.n_given += len(places)
             return np.asarray(self.vectors[places])
         return np.asarray(self._encoder.encode(texts, show_progress=show_progress))
 
 
-def _student(
-    teacher: _Teacher, texts: list[str], n_learned: int, *, asks: bool, most: int = 50_000
-) -> tuple[np.ndarray, float]:
-    """Return vectors by a student, where it is unsure and `asks` by its teacher, and seconds."""
-    from embedtopics.encoders import _composed
+def _student(teacher: _Teacher, texts: list[str], n_learned: int) -> tuple[np.ndarray, float]:
+    """Return vectors by a student of the first texts by their content, and seconds."""
+    from embedtopics.corpus import Corpus
+    from embedtopics.training import fit_static_student
 
     began = time.process_time()
-    _composed.AGAIN_TEXTS = most  # as if the collection were larger
-    made = _composed.CascadeEncoder(teacher, n_learned).fit(texts)
-    print(f"  {made.decisions[-1].message}", file=sys.stderr)
-    made = made if asks else made.student
+    some = Corpus(texts).document_texts()[:n_learned]
+    made = fit_static_student(teacher, some, show_progress=False)
     vectors = made.encode(texts, show_progress=False)
-    seconds = time.process_time() - began
-    # Of those that it is unsure about, the teacher has read some for the student already.
-    n_read = n_learned + (teacher.n_given - n_learned) * (1 - n_learned / len(texts))
-    return vectors, seconds + teacher.seconds * n_read / len(texts)
+    return vectors, time.process_time() - began + teacher.seconds * n_learned / len(texts)
 
 
 def _distilled(texts: list[str]) -> tuple[np.ndarray, float]:

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from embedtopics.topics.results import TopicResult
 
 
+HOUR = 3600.0
+
+
 def make_console(*, stderr: bool = False) -> Console:
     """Return a console that prints markup as plain text."""
     from rich.console import Console
@@ -154,7 +157,12 @@ def print_inspection(console: Console, corpus: Corpus, inspection: Inspection) -
     rows |= {"time": f"about {after}", "memory": f"about {inspection.memory / 1e9:.1f} GB"}
     print_lines(console, rows)
     of_files = [note.message for note in corpus.notes if note.stage == "files"]
-    print_notes(console, [*of_files, *inspection.warnings], soft_wrap=False)
+    notes = [*of_files, *inspection.warnings]
+    if inspection.seconds_to_encode > HOUR:
+        notes.append(
+            "A static encoder takes minutes, and finds nearly as good topics: add --student 20000."
+        )
+    print_notes(console, notes, soft_wrap=False)
 
 
 def _spell_languages(shares: Mapping[str, float]) -> str:

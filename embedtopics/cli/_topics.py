@@ -40,10 +40,6 @@ if TYPE_CHECKING:
     from embedtopics.topics import TopicModel
 
 
-STUDENT_FROM = 1000
-"""Texts of a sample from which its loss by a static student is measured."""
-
-
 def topics(
     file: opt.DocumentsFile,
     out: Annotated[Path, typer.Option(help="Folder for the results.")],
@@ -265,7 +261,6 @@ def _map_sample(
     console: Console, corpus: Corpus, encoder: BaseEncoder, size: int, path: Path
 ) -> None:
     """Find the topics of a sample, print them, and write their map."""
-    from embedtopics.encoders._composed import CascadeEncoder
     from embedtopics.report._report import write_report
     from embedtopics.topics._model import TopicModel
 
@@ -275,9 +270,6 @@ def _map_sample(
     print_topics(console, model.result_, most=12)
     write_report(model.result_, path, title=f"A sample of {corpus.source}")
     typer.echo(f"\nmap of the sample: {path}")
-    if encoder.transformer and len(rows) >= STUDENT_FROM:
-        cascade = CascadeEncoder(encoder, n_learned=len(rows)).fit(model.result_.corpus.texts)
-        print_notes(console, [cascade.decisions[-1].message], soft_wrap=False)
 
 
 app = Commands(help="Show or delete the vectors and models kept on disk.", no_args_is_help=True)

@@ -152,11 +152,6 @@ class BaseEncoder(PushToHub):
         return self
 
     @property
-    def for_search(self) -> BaseEncoder:
-        """The encoder of an index: itself, or the part of it that suits a search."""
-        return self
-
-    @property
     def info(self) -> EncoderInfo:
         """Description of the encoder; may load the model to find out its precision."""
         names = ["languages", "prompts", "max_length", "settings"]

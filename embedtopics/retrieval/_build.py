@@ -306,7 +306,7 @@ def _encoder_for(
         if encoder is None:
             return None
         texts = [text for text in dict.fromkeys(corpus.texts) if text.strip()]
-        return resolve_encoder(encoder, cached=True).fitted_to(texts).for_search
+        return resolve_encoder(encoder, cached=True).fitted_to(texts)
     if encoder is None:  # queries may come with vectors
         return None
     resolved = resolve_encoder(encoder, cached=True)

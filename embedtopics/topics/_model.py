@@ -18,7 +18,7 @@ from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._named import CLUSTERERS, named_clusterer
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.decisions import Decision
-from embedtopics.encoders._composed import AcrossLanguagesEncoder
+from embedtopics.encoders._across_languages import AcrossLanguagesEncoder
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError

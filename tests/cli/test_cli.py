@@ -10,6 +10,7 @@ from contextlib import suppress
 import pandas as pd
 import pytest
 
+from embedtopics.cli import _display
 from embedtopics.cli._display import write_results_folder
 from embedtopics.errors import InputError
 from tests.cli.running import refused, run
@@ -68,12 +69,13 @@ def test_files_and_columns_that_cannot_be_read(tmp_path, name, content, options,
 
 
 @pytest.mark.parametrize("encoder", ["tfidf", "lsa", "random"])
-def test_baselines_by_name(encoder, tmp_path):
+def test_baselines_by_name(encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(_display, "HOUR", 0.0)  # every encoder takes longer
     path = tmp_path / "notes.csv"
     texts = [f"{theme} {chr(97 + i)}{chr(97 + i)}" for theme in THEMES for i in range(20)]
     path.write_text("\n".join(["text", *texts]))
     seen = run("inspect", path, "--encoder", encoder)
-    assert seen.exit_code == 0 and "5 tokens" in seen.stdout
+    assert seen.exit_code == 0 and "5 tokens" in seen.stdout and "--student" in seen.stdout
     command = ("topics", path, "--encoder", encoder, "--words", "social", "--out", tmp_path / "out")
     made = run(*command, *(("--sample", 30) if encoder == "tfidf" else ("--replicates", 0)))
     assert made.exit_code == 0 and (tmp_path / "out" / "report.html").exists(), made.output

@@ -2,12 +2,10 @@ import numpy as np
 import pytest
 
 from embedtopics.corpus.results import Encoding, LanguageShares
-from embedtopics.encoders import RandomProjectionEncoder, _registry
-from embedtopics.encoders._base import known_languages, language_warning, unit_vectors
-from embedtopics.encoders._composed import TEXTS_OF_MIDDLE, JoinedEncoder
+from embedtopics.encoders import _registry
+from embedtopics.encoders._base import known_languages, language_warning
 from embedtopics.encoders._contract import BaseEncoder, as_encoder
-from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
-from embedtopics.encoders.sentence._backend import bundled_texts
+from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.topics import TopicModel
 
 
@@ -76,7 +74,7 @@ ENGLISH_TEXT = "The committee will meet again on Thursday to discuss the new bud
         (FRENCH, True, "multilingual-e5-small"),
         (FRENCH, False, "all-MiniLM-L6-v2"),
         ([ENGLISH_TEXT], True, "all-MiniLM-L6-v2"),
-        ([ENGLISH_TEXT, FRENCH[0]], True, "all-MiniLM-L6-v2 + multilingual-e5-small"),
+        ([ENGLISH_TEXT, FRENCH[0]], True, "multilingual-e5-small"),
     ],
 )
 def test_auto_becomes_the_encoder_of_the_texts(monkeypatch, texts, is_installed, expected):
@@ -100,25 +98,6 @@ def test_auto_becomes_the_encoder_of_the_texts(monkeypatch, texts, is_installed,
     monkeypatch.setattr(_registry, "find_spec", lambda name: object() if is_installed else None)
     assert automatic.fitted_to(texts).name == expected
     assert asked[-1] == {"cached": True, "precision": "int8"}
-
-
-def test_two_encoders_stand_side_by_side_the_second_seen_from_its_middle(toy, tmp_path):
-    parts = RandomProjectionEncoder(16, random_state=1), RandomProjectionEncoder(24, random_state=2)
-    joined, texts = JoinedEncoder(parts), [*toy[0], "!"]
-    first, second = (unit_vectors(part.encode(texts)) for part in parts)
-    some = parts[1].encode(bundled_texts()[::TEXTS_OF_MIDDLE])
-    second = unit_vectors(second - unit_vectors(some).mean(axis=0)) * second.any(axis=1)[:, None]
-    found = joined.encode(texts)
-    np.testing.assert_allclose(found[:-1], np.hstack([first, second])[:-1] / 2**0.5, atol=1e-6)
-    assert not found[-1].any()  # nothing is known of the text
-    model = TopicModel(joined).fit(texts)
-    assert "joined" in [decision.name for decision in model.result_.decisions]
-    model.save(tmp_path / "model")
-    again = TopicModel.load(tmp_path / "model")
-    new = texts[0] + " " + texts[1]
-    expected = model.transform([new]).toarray()
-    np.testing.assert_array_equal(again.transform([new]).toarray(), expected)
-    assert encoder_from_settings(joined.settings).fingerprint == joined.fingerprint
 
 
 def test_a_fit_warns_of_languages_and_of_what_is_not_read(toy):

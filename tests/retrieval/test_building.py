@@ -7,8 +7,6 @@ import pandas as pd
 import pytest
 
 from embedtopics.corpus import Corpus
-from embedtopics.encoders import RandomProjectionEncoder
-from embedtopics.encoders._composed import JoinedEncoder
 from embedtopics.retrieval import SearchIndex, _build
 from tests.factories import refuses
 from tests.retrieval.oracle import Tiny, build
@@ -33,13 +31,6 @@ def test_no_query_finds_a_row_without_text(mode, passages):
     # Nor does it count among the passages in which a word is rare.
     (hit,) = index.search("purrs", 1, "lexical")
     assert hit.bm25 == pytest.approx(np.log(1 + 1.5 / 1.5) / 2.5)
-
-
-def test_of_two_joined_encoders_a_search_takes_the_second():
-    joined = JoinedEncoder([RandomProjectionEncoder(8), RandomProjectionEncoder(12)])
-    index = index_of(TEXTS, encoder=joined)
-    assert index.settings["encoder_settings"] == joined.parts[1].settings
-    assert index.settings["n_dimensions"] == 12
 
 
 def test_nor_is_it_similar_to_another_whatever_vector_it_was_given():

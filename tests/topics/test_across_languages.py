@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import mutual_info_score
 
 from embedtopics.encoders import RandomProjectionEncoder
-from embedtopics.encoders._composed import AcrossLanguagesEncoder
+from embedtopics.encoders._across_languages import AcrossLanguagesEncoder
 from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.topics import TopicModel
 from embedtopics.topics._describe import language_information

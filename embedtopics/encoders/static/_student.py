@@ -296,10 +296,9 @@ def learn_student(
     settings: StudentSettings,
     *,
     name: str = "",
-    vectors: FloatArray | None = None,
     show_progress: bool | None = None,
 ) -> Student:
-    """Let a student learn from a teacher's vectors of the texts, which are computed if left out."""
+    """Let a student learn from a teacher's vectors of the texts."""
     tokenizer = teacher.tokenizer_json
     if tokenizer is None:
         raise InputError("teacher", "a SentenceEncoder with a tokenizer.json", teacher)
@@ -310,8 +309,7 @@ def learn_student(
     phrases = frequent_phrases(plain, training_texts)
     vocabulary = add_words(plain, [*words, *phrases])
     clock.append(time.perf_counter())
-    if vectors is None:
-        vectors = encode_with(teacher, gathered.texts, show_progress)
+    vectors = encode_with(teacher, gathered.texts, show_progress)
     data = _prepare(teacher, vectors, vocabulary, gathered, settings, show_progress)
     clock.append(time.perf_counter())
     learned = learn(

@@ -264,15 +264,16 @@ def _clusters_around(
 ) -> ClusterCut:
     """Return the clusters of a partition (n_documents,), with informative dense groups as cores.
 
-    Uninformative dense groups stay clusters of their own. Without a dense document, a cluster is
-    all core if `is_loose`, else empty.
+    Uninformative dense groups stay clusters of their own. With hardly a dense document, a cluster
+    is all core if `is_loose`; without any it is else empty.
     """
     dense, is_informative = cut.clustering, cut.is_informative
     n_clusters = int(partition.max(initial=-1)) + 1
     is_core = np.append(is_informative, False)[dense.labels]
     if is_loose:
         in_uninformative = np.append(~is_informative, False)[dense.labels]
-        is_core |= ~np.isin(partition, partition[is_core]) & ~in_uninformative
+        n_core = np.bincount(partition[is_core], minlength=n_clusters)
+        is_core |= (n_core < FEWEST)[partition] & ~in_uninformative
     # The uninformative groups are numbered after the clusters.
     extra_number = n_clusters + np.cumsum(~is_informative) - 1
     number = np.append(np.where(is_informative, NOISE, extra_number), NOISE)

@@ -10,9 +10,16 @@ from embedtopics.clustering import DensityClusterer
 from embedtopics.clustering._hierarchy import labels_at
 from embedtopics.clustering._partition import Partitioner
 from embedtopics.clustering._spanning_tree import spanning_tree
+from embedtopics.clustering.results import Clustering
 from embedtopics.errors import InputError
 from embedtopics.topics import at_resolution, levels, suggest_resolution
-from embedtopics.topics._clusters import ClusterTree, NotEnoughTopics, Resolution
+from embedtopics.topics._clusters import (
+    ClusterCut,
+    ClusterTree,
+    NotEnoughTopics,
+    Resolution,
+    _clusters_around,
+)
 from embedtopics.topics._stability import recipe_of, replicate
 from tests.factories import refuses, topic_counts
 from tests.topics.editing.altering import assert_same_topics
@@ -233,3 +240,15 @@ def test_nothing_can_be_suggested_without_levels():
         suggest_resolution(one)
     with refuses("n_replicates"):
         suggest_resolution(one, 0)
+
+
+def test_a_cluster_with_hardly_a_dense_document_is_all_core():
+    partition = np.repeat([0, 1, 2], [20, 20, 10]).astype(np.int64)
+    labels = np.full(50, -1, dtype=np.int32)
+    labels[:12], labels[20] = 0, 1  # a single document of the second dense group
+    dense = Clustering(labels, (labels >= 0).astype(np.float32), np.array([0.5, 0.4]))
+    cut = _clusters_around(
+        ClusterCut(dense, np.ones(2, dtype=bool), 5), partition, lambda _, n: np.zeros(n, bool)
+    )
+    sizes = np.bincount(cut.clustering.labels[cut.clustering.labels >= 0])
+    assert sorted(sizes.tolist()) == [10, 12, 20]

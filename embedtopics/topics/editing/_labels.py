@@ -6,7 +6,7 @@ import csv
 import dataclasses
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from embedtopics.terms.results import TermCounts
 from embedtopics.topics._describe import count_by_settings, languages_of, term_settings_of
 from embedtopics.topics._pipeline import FitLog, note_terms
 from embedtopics.topics._relabel import checked_topic_id, edit_of, relabeled
-from embedtopics.topics.results import TopicResult
+from embedtopics.topics.results import Topic, TopicResult
 
 
 def checked_labels(
@@ -50,14 +50,15 @@ def spell_topic(result: TopicResult, topic: int) -> str:
     return f"{topic} ({result.topics[topic].label})"
 
 
-def rename(result: TopicResult, labels: Mapping[Any, str]) -> TopicResult:
+def rename(result: TopicResult, labels: Mapping[Any, str] | Callable[[Topic], str]) -> TopicResult:
     """Label topics; a label stays in later edits as long as its topic exists.
 
     Parameters
     ----------
     result : TopicResult
-    labels : mapping of int or str to str
-        Labels by topic id or earlier label.
+    labels : mapping of int or str to str, or function
+        Labels by topic id or earlier label. A function takes a `Topic`, such as its `keywords`, and
+        returns its label.
 
     Returns
     -------
@@ -70,6 +71,8 @@ def rename(result: TopicResult, labels: Mapping[Any, str]) -> TopicResult:
     InputError
         If there is no such topic, a label is empty, or two topics would share a label.
     """
+    if callable(labels):
+        labels = {topic.topic_id: labels(topic) for topic in result.topics}
     new = {checked_topic_id(result, topic): label for topic, label in labels.items()}
     others = [(t.topic_id, t.label) for t in result.topics if t.topic_id not in new]
     names = checked_labels(dict(sorted(new.items())), others)

@@ -55,6 +55,16 @@ def test_names_are_given_and_stay(branched):
     assert {"Été"} <= {topic.label for topic in fewer.topics}
 
 
+def test_a_function_names_the_topics(synthetic):
+    named = rename(synthetic, lambda topic: f"{topic.topic_id}: {topic.keywords[0]}")
+    assert [t.label for t in named.topics] == [
+        f"{t.topic_id}: {t.keywords[0]}" for t in synthetic.topics
+    ]
+    assert all(t.is_named for t in named.topics)
+    with refuses("label"):
+        rename(synthetic, lambda topic: "the same")
+
+
 def test_one_name_for_each_and_two_may_swap_them(synthetic):
     labels = [f"name {i}" for i in range(6)]
     named = rename(synthetic, dict(enumerate(labels)))

@@ -127,8 +127,9 @@ def export(
     what: Annotated[
         list[str] | None,
         typer.Option(
-            help="topics, documents, terms, decisions, history or settings (repeatable); default: "
-            "all, or documents if the file holds one table."
+            help="topics, documents, terms, shares (of topics in whole documents, for a corpus of "
+            "passages), decisions, history or settings (repeatable); default: all, or documents if "
+            "the file holds one table."
         ),
     ] = None,
 ) -> None:

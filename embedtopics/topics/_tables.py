@@ -48,17 +48,18 @@ def table(
     Returns
     -------
     DataFrame
-        Columns topic, size (rows), share (of the rows with text), recurrence (only if stability
-        was measured), label, terms and examples (lists). The largest topic is first; the rows in
-        no topic are last, as topic -1. Scored labels add label_auc and keywords_auc (see
-        `score_labels`) and label_worse (whether the label separates texts worse than keywords).
+        Columns topic, label, size (rows), share (of the rows with text), terms and examples
+        (lists), recurrence (only if stability was measured) and label_auc (of scored labels, see
+        `score_labels`). The largest topic is first; the rows in no topic are last, as topic -1.
+        Scored names add keywords_auc and label_worse (whether the name separates texts worse than
+        the keywords).
     """
     rows = [
         {
             "topic": topic.topic_id,
+            "label": topic.label,
             "size": topic.size,
             "share": topic.share,
-            "label": topic.label,
             "terms": list(topic.keywords[:n_terms]),
             "examples": [
                 excerpt(result.corpus.texts[row], n_characters)
@@ -71,19 +72,21 @@ def table(
     outside = int(np.sum(result.labels[has_text] == NOISE))
     if outside:
         share = outside / int(has_text.sum())
-        noise = {"topic": NOISE, "size": outside, "share": share, "label": NO_TOPIC}
+        noise = {"topic": NOISE, "label": NO_TOPIC, "size": outside, "share": share}
         rows.append({**noise, "terms": [], "examples": []})
-    frame = pd.DataFrame(rows, columns=["topic", "size", "share", "label", "terms", "examples"])
+    frame = pd.DataFrame(rows, columns=["topic", "label", "size", "share", "terms", "examples"])
     if result.stability is not None:
         recurrence = [*result.stability.recurrence.tolist(), *[np.nan] * bool(outside)]
-        frame.insert(3, "recurrence", np.array(recurrence, dtype=np.float64))
+        frame["recurrence"] = np.array(recurrence, dtype=np.float64)
     if any(topic.label_auc is not None for topic in result.topics):
         blank = [np.nan] * bool(outside)
         intervals = [topic.label_auc or (np.nan,) for topic in result.topics]
         frame["label_auc"] = [*(interval[0] for interval in intervals), *blank]
-        first_three = [topic.keywords_auc for topic in result.topics]
-        frame["keywords_auc"] = np.array([*first_three, *blank], dtype=np.float64)
-        frame["label_worse"] = [*(t.is_label_worse for t in result.topics), *[False] * len(blank)]
+        if any(topic.is_named for topic in result.topics):
+            of_keywords = [topic.keywords_auc for topic in result.topics]
+            frame["keywords_auc"] = np.array([*of_keywords, *blank], dtype=np.float64)
+            worse = [topic.is_label_worse for topic in result.topics]
+            frame["label_worse"] = [*worse, *[False] * len(blank)]
     return frame
 
 
@@ -231,8 +234,9 @@ def export(
 ) -> Exported:
     """Write the tables of a result for other programs.
 
-    The tables are topics, documents (the rows of the input with their results), terms, decisions
-    (of the fit), history (edits after it) and settings.
+    The tables are topics, documents (the rows of the input with their results), terms, shares (see
+    `document_shares`; of passages only), decisions (of the fit), history (edits after it) and
+    settings.
 
     Parameters
     ----------
@@ -262,7 +266,9 @@ def export(
     """
     suffix = format_of(path)
     if what is None:
-        names = ["documents"] if suffix not in ("", "xlsx") else list(TABLES)
+        has_passages = PASSAGE_COLUMNS[0] in result.corpus.metadata
+        names = [name for name in TABLES if name != "shares" or has_passages]
+        names = names if suffix in ("", "xlsx") else ["documents"]
     else:
         selected = [what] if isinstance(what, str) else list(what)
         if not selected or not set(selected) <= set(TABLES):
@@ -346,6 +352,7 @@ TABLES: dict[str, Callable[[TopicResult], pd.DataFrame]] = {
     "topics": lambda result: table(result, n_terms=10, n_examples=N_EXAMPLES, n_characters=300),
     "documents": documents,
     "terms": terms,
+    "shares": lambda result: document_shares(result).rename(columns=str).reset_index(),
     "decisions": _decisions,
     "history": _history,
     "settings": _settings,

@@ -182,7 +182,7 @@ def fitted(toy):
 
 def test_table_adds_up(fitted, toy):
     frame = et.topics.table(fitted, n_terms=4, n_examples=2)
-    assert list(frame.columns) == ["topic", "size", "share", "label", "terms", "examples"]
+    assert list(frame.columns) == ["topic", "label", "size", "share", "terms", "examples"]
     assert frame["size"].sum() == len(toy[0])
     assert frame["share"].sum() == pytest.approx(1.0)
     topics = frame[frame["topic"] >= 0]
@@ -228,7 +228,7 @@ def test_terms_are_the_best_of_each_topic(fitted):
     assert frame["n_documents"][0] == expected
 
 
-def test_shares_of_documents_come_from_their_passages():
+def test_shares_of_documents_come_from_their_passages(tmp_path):
     result = make_result(n_documents=60, n_topics=2)
     with refuses("result"):
         document_shares(result)
@@ -242,3 +242,6 @@ def test_shares_of_documents_come_from_their_passages():
     )
     first = result.labels[:5].tolist()
     assert shares.iloc[0, 1:].tolist() == [first.count(topic) / 5 for topic in (0, 1, -1)]
+    export(result, tmp_path / "tables")
+    written = pd.read_csv(tmp_path / "tables" / "shares.csv", index_col="document")
+    np.testing.assert_allclose(written, shares)

@@ -72,7 +72,9 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    columns = list(columns)
+    has_names = any(name for name, _ in columns)
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=has_names)
     for name, kind in columns:
         table.add_column(Text(printable(name)), **COLUMNS.get(kind, {}))
     for cells, style in zip_longest(rows, styles, fillvalue=""):
@@ -83,15 +85,10 @@ def print_table(
 
 def print_lines(console: Console, lines: Mapping[str, str]) -> None:
     """Print names and values, one pair per line."""
-    from rich.table import Table
     from rich.text import Text
 
-    grid = Table(box=None, show_header=False, pad_edge=False)
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, value in lines.items():
-        grid.add_row(Text(name), Text(printable(value)))
-    console.print(grid)
+    rows = [(Text(name, style="bold"), value) for name, value in lines.items()]
+    print_table(console, [("", "line"), ("", "words")], rows)
 
 
 def print_notes(console: Console, messages: Iterable[str], *, soft_wrap: bool = True) -> None:

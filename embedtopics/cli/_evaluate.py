@@ -81,18 +81,13 @@ def evaluate(
 def _print_card(console: Console, card: pd.DataFrame) -> None:
     from embedtopics.plots._comparison import spell
 
-    rows = []
-    for row in card.to_dict("records"):
-        measure, low, high = row["measure"], row["low"], row["high"]
-        rows.append(
-            [
-                measure,
-                f"{row['value']:,.0f}" if measure == "topics" else spell(row["value"]),
-                "" if math.isnan(low) else f"{spell(low)} to {spell(high)}",
-                f"{row['n']:,}",
-                "" if measure.endswith(COVERED) else row["meaning"],
-            ]
-        )
+    rows = [
+        [row["measure"],
+         f"{row['value']:,.0f}" if row["measure"] == "topics" else spell(row["value"]),
+         "" if math.isnan(row["low"]) else f"{spell(row['low'])} to {spell(row['high'])}",
+         f"{row['n']:,}", "" if row["measure"].endswith(COVERED) else row["meaning"]]
+        for row in card.to_dict("records")
+    ]  # fmt: skip
     columns = [("measure", "line"), ("value", "figure"), ("95 %", "line"), ("n", "figure")]
     print_table(console, [*columns, ("meaning", "words")], rows)
     if card["measure"].str.endswith(COVERED).any():
@@ -183,16 +178,12 @@ def _table(scored: Sequence[EncoderScores], differences: pd.DataFrame) -> pd.Dat
     """Return all scores, with the differences of other encoders from the first."""
     import pandas as pd
 
-    frames = []
-    for scores in scored:
-        frame = scores.to_frame()
-        frame.insert(0, "encoder", scores.name)
-        frames.append(frame)
-    table = pd.concat(frames, ignore_index=True)
+    frames = {scores.name: scores.to_frame() for scores in scored}
+    table = pd.concat(frames, names=["encoder"]).reset_index(0).reset_index(drop=True)
     if differences.empty:
         return table
-    apart = differences.rename(columns={"low": "difference_low", "high": "difference_high"}).drop(
-        columns="n"
+    apart = differences.drop(columns="n").rename(
+        columns={"low": "difference_low", "high": "difference_high"}
     )
     return table.merge(apart, on=["task", "file", "metric", "encoder"], how="left")
 
@@ -207,29 +198,21 @@ def _print_scores(
         for row in differences.to_dict("records")
     }  # fmt: skip
     columns = [("", "words"), ("value", "figure"), ("95 %", "line"), ("n", "figure")]
-    if several:
-        columns.append(("from the first", "line"))
+    columns += [("from the first", "line")] * several
     rows: list[list[str]] = []
-    styles = []
-    task = file = ""
+    styles: list[str] = []
+    previous = ""
     for same in zip(*scored, strict=True):
-        metric = same[0].metric
-        if same[0].task != task:
-            task, file = same[0].task, ""
-            rows.append([task])
-            styles.append("bold")
-        headings = [f" {same[0].file}"] if same[0].file != file else []
-        headings += [f"  {metric}"] if several else []
-        file = same[0].file
-        rows += [[heading] for heading in headings]
+        heading = f"{same[0].task}, {same[0].file}"
+        if heading != previous:
+            rows.append([heading])
+            styles += [""] * (len(rows) - len(styles) - 1) + ["bold"]
+        previous = heading
         for scores, score in zip(scored, same, strict=True):
-            one = score.estimate
-            first = f"    {scores.name}" if several else f"  {metric}"
-            cells = [first, f"{one.value:.4f}", f"{one.low:.4f} to {one.high:.4f}", f"{one.n:,}"]
-            if several:
-                cells.append(intervals.get((score.task, score.file, metric, scores.name), ""))
-            rows.append(cells)
-        styles += [""] * (len(rows) - len(styles))
+            one, name = score.estimate, f"  {score.metric}{f', {scores.name}' * several}"
+            cells = [name, f"{one.value:.4f}", f"{one.low:.4f} to {one.high:.4f}", f"{one.n:,}"]
+            change = intervals.get((score.task, score.file, score.metric, scores.name), "")
+            rows.append([*cells, change] if several else cells)
     print_table(console, columns, rows, styles)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 FILES = (
-    "csv, tsv, xlsx, jsonl, parquet, arrow, txt, docx, pdf, html, xml (TEI), a folder or .zip of "
+    "csv, tsv, xlsx, jsonl, parquet, txt, docx, pdf, html, xml (TEI), a folder or .zip of "
     "these, FOLDER/{speaker}_{date}.txt (columns from names), or hub:org/dataset/split"
 )
 

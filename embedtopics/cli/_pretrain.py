@@ -39,13 +39,6 @@ def tokens(
     write_outputs(out, report.to_frame, figure, lambda: plots.tokens(report))
     console = make_console()
     console.print(printable(report._summary()) + "\n")
-    columns = [(name, "figure") for name in ("texts", "pieces a word", "in 3+")]
-    rows = [
-        [str(code), f"{n:,}", f"{fertility:.2f}", f"{share:.1%}"]
-        for code, n, fertility, share in report.by_language.iloc[:, :4].itertuples(index=False)
-    ]
-    print_table(console, [("language", "words"), *columns], rows)
-    console.print()
     columns = [("word", "words"), ("times", "figure"), ("texts", "figure"), ("pieces", "words")]
     rows = [
         [str(word), f"{n:,}", f"{n_documents:,}", str(cut)]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
-from embedtopics.cli._display import make_console, print_table, printable
+from embedtopics.cli._display import make_console, print_notes, print_table, printable
 from embedtopics.cli._options import Checkpoint, RandomState
 from embedtopics.errors import InputError
 
@@ -26,7 +24,7 @@ FORMAT = 1
 CONTENT = {
     "layers.html": "the figure: scores by layer (opens offline)",
     "scores.csv": "the scores, one a row, with intervals",
-    "scores.json": "the same with settings, versions and decisions",
+    "settings.json": "settings, versions and decisions",
 }
 
 
@@ -123,7 +121,7 @@ def _kind(path: Path) -> str:
 def _write(
     scores: LayerScores, folder: Path, settings: Mapping[str, Any], fingerprint: str
 ) -> None:
-    """Write the scores as a table and as JSON, and their figure, atomically."""
+    """Write the scores, their figure and the settings, atomically."""
     from embedtopics import plots
     from embedtopics._utils.machine import package_versions
     from embedtopics.corpus._table_files import write_csv
@@ -132,31 +130,16 @@ def _write(
         "format": FORMAT,
         "settings": dict(settings),
         "fingerprint": fingerprint,
+        "labels": list(scores.labels),
+        "decisions": [decision.message for decision in scores.decisions],
         "versions": package_versions(),
     }
-    fields = {"scores" if name == "rows" else name: one for name, one in vars(scores).items()}
-    content = json.dumps({**about, **_plain(fields)}, allow_nan=False, indent=1)
     page = plots.layers(scores).to_html(include_plotlyjs=True, full_html=True)
     with replacing_folder(folder, KIND) as fresh:
         write_csv(fresh / "scores.csv", scores.to_frame())
-        (fresh / "scores.json").write_text(content, "utf-8")
+        (fresh / "settings.json").write_text(json.dumps(about, indent=1), "utf-8")
         (fresh / "layers.html").write_text(page, "utf-8")
         write_manifest(fresh, KIND, FORMAT)
-
-
-def _plain(value: Any) -> Any:
-    """Convert to JSON's types, with None for numbers that are not finite."""
-    if dataclasses.is_dataclass(value):
-        return _plain(vars(value))
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if hasattr(value, "tolist"):  # of NumPy
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def _print_scores(scores: LayerScores, out: Path | None) -> None:
@@ -168,24 +151,18 @@ def _print_scores(scores: LayerScores, out: Path | None) -> None:
         soft_wrap=True,
     )
     _print_layers(console, scores)
-    for name in ("majority", "word type", "embedding layer"):
+    for name in ("majority", "word type", "embedding layer", "scalar mix"):
         for score in scores.of(what=name, metric="accuracy"):
             console.print(f"{name}: {_spell(score)}", soft_wrap=True)
-    for score in scores.of(what="scalar mix", metric="accuracy"):
-        console.print(f"scalar mix of the layers: {_spell(score)}", soft_wrap=True)
     if scores.expected_layer == scores.expected_layer:
         low, high = scores.expected_layer_interval
         within = f" ({low:.2f} to {high:.2f})" if low == low else ""
         console.print(f"expected layer: {scores.expected_layer:.2f}{within}", soft_wrap=True)
-    if scores.chosen_layer is not None:
-        best = scores.chosen("accuracy")
-        console.print(f"selected on dev: layer {best.layer}, {_spell(best)}", soft_wrap=True)
-    best = scores.best("accuracy")
-    console.print(f"best on test: layer {best.layer}, {_spell(best)}", soft_wrap=True)
-    for decision in scores.decisions:
-        # The penalties of all layers are in the folder.
-        if decision.name != "penalties":
-            console.print(f"note: {printable(decision.message)}", style="yellow", soft_wrap=True)
+    chosen = {} if scores.chosen_layer is None else {"selected on dev": scores.chosen("accuracy")}
+    for name, best in (chosen | {"best on test": scores.best("accuracy")}).items():
+        console.print(f"{name}: layer {best.layer}, {_spell(best)}", soft_wrap=True)
+    # The penalties of all layers are in the folder.
+    print_notes(console, [d.message for d in scores.decisions if d.name != "penalties"])
     if out is not None:
         console.print(f"\nwritten to {out}:", soft_wrap=True)
         for file, meaning in CONTENT.items():

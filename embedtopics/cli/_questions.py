@@ -1,4 +1,4 @@
-"""Questions about a folder of results: ``by-group``, ``over-time``, ``hierarchy``, ``find``."""
+"""Questions about a folder of results, such as ``by-group``, ``over-time`` and ``keyness``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from embedtopics.cli._display import (
     write_outputs,
 )
 from embedtopics.cli._options import OutFigure, OutTable, ResultsFolder
+from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     import numpy as np
@@ -179,6 +180,67 @@ def sparkline(
     return "".join(
         levels[place] if total else " " for place, total in zip(places, below, strict=True)
     )
+
+
+def keyness(
+    results: ResultsFolder,
+    topic: Annotated[int | None, typer.Option(help="Topic whose texts are compared.")] = None,
+    where: Annotated[
+        str | None, typer.Option(help="Texts that are compared, such as source=press.")
+    ] = None,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Terms to print of each side.")] = 15,
+    out: OutTable = None,
+) -> None:
+    """Find the terms that some texts use more, or less, than the others."""
+    from embedtopics import topics
+
+    check_outputs(out)
+    if (topic is None) == (where is None):
+        raise InputError("--topic or --where says which texts are compared; name one of them")
+    terms = topics.keyness(open_result(results), _selection(where) if topic is None else topic)
+    write_outputs(out, lambda: terms)
+    more, less = terms[terms["low"] > 0].head(n), terms[terms["high"] < 0].tail(n)[::-1]
+    for heading, side in (("used more", more), ("used less", less)):
+        rows = [
+            [row["term"], f"{row['rate_target']:,.0f}", f"{row['rate_reference']:,.0f}",
+             f"{row['effect']:+.2f}", f"{row['low']:+.2f} to {row['high']:+.2f}"]
+            for row in side.to_dict("records")
+        ]  # fmt: skip
+        figures = [(name, "figure") for name in ("here", "elsewhere", "log-odds")]
+        print_table(make_console(), [(heading, "words"), *figures, ("95 %", "line")], rows)
+        typer.echo()
+    typer.echo("here, elsewhere: times in a million words; terms whose interval excludes 0")
+
+
+def _selection(where: str | None) -> Mapping[str, str] | None:
+    """Return the column and the value in ``source=press``."""
+    column, equals, value = (where or "").partition("=")
+    if where and not equals:
+        raise InputError("where", "a column and a value, such as source=press", where)
+    return {column.strip(): value.strip()} if where else None
+
+
+def concordance(
+    results: ResultsFolder,
+    term: Annotated[str, typer.Argument(help="A word or a phrase.")],
+    topic: Annotated[int | None, typer.Option(help="Only texts of this topic.")] = None,
+    where: Annotated[str | None, typer.Option(help="Only texts such as source=press.")] = None,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Occurrences, at random.")] = 20,
+    out: OutTable = None,
+) -> None:
+    """Show a term in its contexts."""
+    from embedtopics import topics
+
+    check_outputs(out)
+    lines = topics.concordance(
+        open_result(results), term, topic=topic, where=_selection(where), n_occurrences=n
+    )
+    write_outputs(out, lambda: lines)
+    console = make_console()
+    side = max(10, (console.width - 20) // 2)
+    for line in lines.to_dict("records"):
+        left, right = printable(line["left"])[-side:], printable(line["right"])[:side]
+        console.print(f"{left:>{side}}  {printable(line['keyword'])}  {right}", no_wrap=True)
 
 
 READABLE = 30

@@ -11,7 +11,6 @@ import typer
 from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
     check_outputs,
-    check_target,
     make_console,
     open_result,
     print_notes,
@@ -305,18 +304,6 @@ def topics(index: opt.IndexFolder, results: opt.ResultsFolder) -> None:
         f"attached: topics to {n:,} of {_described(writer)}\n"
         f'next: embedtopics search {printable(str(index))} "your question" --where "topic == 0"'
     )
-
-
-@app.command()
-def export(
-    index: opt.IndexFolder, out: Annotated[Path, typer.Option(help="NAME.parquet.")]
-) -> None:
-    """Write all passages with vectors and metadata to a Parquet file."""
-    check_target(out, (".parquet",))
-    reader = _load(index)
-    n = reader.export(out)
-    _print_decisions(reader)
-    typer.echo(f"written: {n:,} passages to {printable(str(out))}")
 
 
 def _load(folder: Path, encoder: str | None = None) -> SearchIndex:

@@ -64,22 +64,33 @@ def topics(
     ] = None,
     passages: Annotated[bool, typer.Option("--passages", help="Fit passages of texts.")] = False,
     words: opt.Words = "auto",
+    stop_words: Annotated[
+        str, typer.Option(help="Words to leave out besides the lists, with commas.")
+    ] = "",
+    seed_words: Annotated[
+        list[str] | None,
+        typer.Option(help='Topic to find: "migration: border, asylum" (repeatable).'),
+    ] = None,
     encoding: opt.FileEncoding = "utf-8",
     random_state: opt.RandomState = 42,
 ) -> None:
     """Find the topics of a file of documents."""
     from embedtopics.corpus import Corpus
-    from embedtopics.topics import TopicModel
+    from embedtopics.topics import SeedWords, TopicModel
 
     if is_results_folder(file):
         remedy = "read them at another resolution with embedtopics resolution"
         raise InputError(f"{file} holds results; {remedy}, or name a file of documents")
     check_results_folder(out)
+    pairs = [entry.partition(":") for entry in seed_words or ()]
+    seeds = {name.strip(): opt.names_in(listed) for name, _, listed in pairs}
     corpus = Corpus.from_file(file, text=text, id=id, time=time, group=group, encoding=encoding)
     corpus = corpus.passages() if passages else corpus
     model = TopicModel(
         n_topics=int(n_topics) if n_topics.isdecimal() else n_topics,
         words=words.replace(" ", "").split(","),
+        stop_words=["auto", *opt.names_in(stop_words)],
+        constraints=SeedWords(seeds) if seeds else None,
         random_state=random_state,
     )
     _find_topics(corpus, model, out, encoder, replicates, sample, student)
@@ -176,10 +187,7 @@ def resolution(
             "name another folder with --out, or add --overwrite"
         )
     check_results_folder(target)
-    number = int(level) if level.isdecimal() else level
-    if number not in ("auto", "fine", "coarse") and not isinstance(number, int):
-        raise InputError("LEVEL", "auto, fine, coarse or a number", level)
-    after = at_resolution(before, number)
+    after = at_resolution(before, int(level) if level.isdecimal() else level)
     if before.stability is not None and after.topics:
         after = with_stability(after, before.stability.n_replicates)
     write_results_folder(after, target)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from embedtopics.cli._display import (
     make_console,
@@ -148,7 +148,6 @@ def _print_diagnosis(console: Console, diagnosis: Diagnosis) -> None:
 
 
 def _print_changes(console: Console, changes: Sequence[Change]) -> None:
-    import pandas as pd
     from rich.text import Text
 
     columns = [("", "words"), ("before", "figure"), ("after", "figure")]
@@ -156,26 +155,17 @@ def _print_changes(console: Console, changes: Sequence[Change]) -> None:
     rows: list[list[str | Text]] = []
     notes: list[str] = []
     task = ""
-    table = pd.DataFrame(list(changes))
-    sizes = {str(name): of_task["n"].nunique() for name, of_task in table.groupby("task")}
-    for row in table.to_dict("records"):
-        size = f"n = {row['n']:,}"
-        if row["task"] != task:
-            task = str(row["task"])
-            details = [size] if sizes[task] == 1 else []
-            if row["n_test_evaluations"] > 1:
-                details.append(f"scored {row['n_test_evaluations']} times so far")
-            heading = f"{task} ({', '.join(details)})" if details else task
-            rows.append([Text(printable(heading), style="bold")])
-        mark = ""
-        if row["note"]:
-            if row["note"] not in notes:
-                notes.append(row["note"])
-            mark = f" ({notes.index(row['note']) + 1})"
-        style = {"worse": "red", "better": "green"}.get(row["verdict"], "")
-        metric = f"  {row['metric']}" + (f", {size}" if sizes[task] > 1 else "")
-        verdict = Text(printable(f"{row['verdict']}{mark}"), style=style)
-        figures = _figure(row["before"]), _figure(row["after"]), _difference(row)
+    for change in changes:
+        if change.task != task:
+            task, n_times = change.task, change.n_test_evaluations
+            times = f" (scored {n_times} times so far)" if n_times > 1 else ""
+            rows.append([Text(printable(f"{task}{times}"), style="bold")])
+        notes = list(dict.fromkeys([*notes, *filter(None, [change.note])]))
+        mark = f" ({notes.index(change.note) + 1})" if change.note else ""
+        style = {"worse": "red", "better": "green"}.get(change.verdict, "")
+        metric = f"  {change.metric}, n = {change.n:,}"
+        verdict = Text(printable(f"{change.verdict}{mark}"), style=style)
+        figures = _figure(change.before), _figure(change.after), _difference(change)
         rows.append([metric, *figures, verdict])
     print_table(console, columns, rows)
     for number, note in enumerate(notes, 1):
@@ -186,9 +176,9 @@ def _figure(value: float) -> str:
     return f"{value:.3f}" if value == value else "-"
 
 
-def _difference(row: Mapping[Any, Any]) -> str:
-    if row["difference"] != row["difference"]:
+def _difference(change: Change) -> str:
+    if change.difference != change.difference:
         return "-"
-    if row["low"] != row["low"]:
-        return f"{row['difference']:+.3f}"
-    return f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
+    if change.low != change.low:
+        return f"{change.difference:+.3f}"
+    return f"{change.difference:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"

@@ -7,12 +7,14 @@ import sys
 import time
 from contextlib import suppress
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from embedtopics.cli import _display
 from embedtopics.cli._display import write_results_folder
 from embedtopics.errors import InputError
+from embedtopics.topics import load_result
 from tests.cli.running import refused, run
 from tests.factories import FULL_DISK, contents, make_result, raising
 
@@ -223,6 +225,21 @@ def test_long_texts_are_fitted_as_passages(tmp_path):
     assert run(*command, "--out", tmp_path / "out").exit_code == 0
     rows = pd.read_parquet(tmp_path / "out" / "documents.parquet")
     assert len(rows) > 16 and rows["passage_of"].nunique() == 8
+
+
+def test_seed_words_and_stop_words(tmp_path):
+    path = tmp_path / "a.csv"
+    rng = np.random.default_rng(0)
+    lines = [" ".join([*rng.choice(THEMES[n % 3].split(), 3), f"word{n}"]) for n in range(120)]
+    path.write_text("\n".join(["text", *lines]))
+    options = ("--seed-words", "fruit: apple, pear", "--stop-words", "rail, rook")
+    command = ("topics", path, "--encoder", "tfidf", "--replicates", 0, *options)
+    assert run(*command, "--out", tmp_path / "out").exit_code == 0
+    result = load_result(tmp_path / "out")
+    assert result.settings["constraints"]["seeds"] == {"fruit": ["apple", "pear"]}
+    assert "fruit: 100%" in next(d for d in result.decisions if d.name == "guided_topics").message
+    keywords = {word for topic in result.topics for word in topic.keywords}
+    assert {"station", "bishop"} <= keywords and not keywords & {"rail", "rook", "the"}
 
 
 def test_commands_read_folders_and_say_what_they_left_out(tmp_path):

@@ -3,7 +3,6 @@
 import shutil
 
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 import embedtopics as et
@@ -148,17 +147,6 @@ def test_topics_are_attached_to_their_documents(index, tmp_path):
     assert "expected a saved folder" in refused("index", "topics", index, tmp_path / "nothing")
 
 
-def test_exports_what_the_function_exports(index, tmp_path):
-    done = run("index", "export", index, "--out", tmp_path / "a.parquet")
-    assert done.exit_code == 0 and "written: 9 passages" in done.stdout
-    et.SearchIndex.load(index).export(tmp_path / "b.parquet")
-    assert pq.read_table(tmp_path / "a.parquet").equals(pq.read_table(tmp_path / "b.parquet"))
-    precious = tmp_path / "articles.csv"
-    precious.write_text("mine")
-    assert ".parquet" in refused("index", "export", index, "--out", precious)
-    assert precious.read_text() == "mine"
-
-
 def test_check_names_the_damaged_file(index):
     done = run("index", "check", index)
     assert done.exit_code == 0 and done.stdout.startswith("no damage: 9 documents")
@@ -197,7 +185,6 @@ def test_bad_input(index, built, tmp_path):
     for command in (
         ("add", nothing, file), ("remove", nothing, "d1"), ("compact", nothing), ("check", nothing),
         ("info", nothing), ("topics", nothing, mine),
-        ("export", nothing, "--out", tmp_path / "a.parquet"),
     ):  # fmt: skip
         assert "nothing.index" in refused("index", *command), command
     assert "'zz'" in refused("index", "remove", index, "d1", "zz")

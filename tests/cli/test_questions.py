@@ -49,6 +49,26 @@ def test_by_group_prints_and_writes(result, folder, tmp_path):
     assert figure.exists()
 
 
+def test_keyness_and_concordance_print_and_write(result, folder, tmp_path):
+    out = tmp_path / "terms.csv"
+    done = run("keyness", folder, "--topic", 1, "--n", 4, "--out", out)
+    assert done.exit_code == 0, done.output
+    expected = topics.keyness(result, 1)
+    assert pd.read_csv(out)["term"].tolist() == expected["term"].tolist()
+    more = expected[expected["low"] > 0]
+    assert len(more) and all(f"{effect:+.2f}" in done.stdout for effect in more["effect"][:4])
+    source = result.corpus.metadata["source"][0]
+    assert run("keyness", folder, "--where", f"source={source}").exit_code == 0
+    assert "name one of them" in refused("keyness", folder)
+    assert "--where must be" in refused("keyness", folder, "--where", source)
+    term = more["term"].iloc[0]
+    done = run("concordance", folder, term, "--topic", 1, "-n", 3, "--out", out)
+    assert done.exit_code == 0, done.output
+    lines = topics.concordance(result, term, topic=1, n_occurrences=3)
+    assert len(done.stdout.splitlines()) == len(pd.read_csv(out)) == len(lines)
+    assert all(f"  {word}  " in done.stdout for word in lines["keyword"])
+
+
 def test_bad_input_is_one_line(folder, tmp_path):
     said = refused("over-time", folder, "--every=hour")
     assert "--every must be " in said and "hour" in said

@@ -16,9 +16,9 @@ one word.
   so that a sentence does not become one word.
 - A number keeps the points and commas within it (``1,000``, ``3.11``). Numbers are words here;
   `count_terms` makes no terms of them.
-- Web and mail addresses, HTML tags, emoji, symbols and punctuation are dropped, and the signs of
-  @names and #tags. `WordRules` can keep all four as words, drop all, or split names and tags at
-  their capitals: ``#ClimateActionNow`` is ``climate``, ``action``, ``now``.
+- HTML tags, scripts and styles, web and mail addresses, emoji, symbols, punctuation and the signs
+  of @names and #tags are dropped. `WordRules` can keep addresses, names, tags and emoji as words,
+  drop all, or split names and tags: ``#ClimateActionNow`` is ``climate``, ``action``, ``now``.
 - Phrases do not cross punctuation, an empty line, a dropped address or ``'s``. Quotation marks and
   the point of an abbreviation of up to two letters (``st. louis``) may stand inside.
 """
@@ -47,9 +47,7 @@ _IS_WORD_BYTE = np.zeros(256, dtype=np.bool_)
 _IS_WORD_BYTE[128:] = True  # the bytes of all other characters
 _IS_WORD_BYTE[[ord(c) for c in ascii_letters + digits + "'-.,;:!?()[]{}|/"]] = True
 _IN_NUMBER = r"(?<=\d)[.,](?=\d)"
-_ASCII_CHUNK = re.compile(
-    rf"[a-z0-9]+(?:(?:['-]|{_IN_NUMBER})[a-z0-9]+)*", re.ASCII | re.IGNORECASE
-)
+_ASCII_CHUNK = re.compile(rf"(?ai)[a-z0-9]+(?:(?:['-]|{_IN_NUMBER})[a-z0-9]+)*")
 
 # The parts of these patterns exclude one another or are bounded, so time is linear in the text.
 _ADDRESS = re.compile(
@@ -59,7 +57,10 @@ _ADDRESS = re.compile(
 _PICTURE = (
     "[\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff][\ufe0f\U0001f3fb-\U0001f3ff]*"
 )
-_TAG = re.compile(r"</?[a-z][a-z0-9:-]*(?:\s[^<>=]*=[^<>]*|\s*/?)>", re.IGNORECASE)
+_TAG = re.compile(
+    r"(?i)<(script|style)\b[^<>]*>[^<]*(?:<(?!/?\1\b)[^<]*)*</\1\s*>"
+    r"|</?[a-z][a-z0-9:-]*(?:\s[^<>=]*=[^<>]*|\s*/?)>"
+)
 
 _ELIDED = re.compile(
     r"([cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu|presqu|quelqu"  # French; Catalan and Italian too

@@ -7,7 +7,7 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -27,7 +27,7 @@ from embedtopics.terms._keywords import keywords, unique_labels
 from embedtopics.terms._representative import representatives
 from embedtopics.terms._rules import is_emoji
 from embedtopics.terms._stop_words import function_words, stop_words_for
-from embedtopics.terms._tokens import clean, social_pattern, words_of
+from embedtopics.terms._tokens import clean, social_pattern, tokenize, words_of
 from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.terms.results import TermCounts, TokenStream, WordRules
 from embedtopics.topics.results import Topic, TopicResult
@@ -303,6 +303,15 @@ def leakage_decisions(
         "encoder and set across_languages=True in the model."
     )
     return [Decision("clustering", "language_information", round(share, 4), message)]
+
+
+def tokenize_documents(texts: Sequence[str], rules: WordRules, rows: Sequence[int]) -> TokenStream:
+    """Split texts into words. If most have none, emoji, tags, names and addresses are words."""
+    tokens = tokenize(texts, rules=rules, rows=rows)
+    has_words = np.diff(tokens.offsets) > 0
+    if rules.social or rules.function is not None or 2 * has_words.sum() >= len(texts):
+        return tokens
+    return tokenize(texts, rules=replace(rules, social="kept"), rows=rows)
 
 
 def without_boilerplate(

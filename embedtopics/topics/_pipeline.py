@@ -34,7 +34,6 @@ from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
 from embedtopics.terms._rules import choose_rules
 from embedtopics.terms._stop_words import stop_words_for
-from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics._clusters import (
     ClusterCut,
@@ -51,6 +50,7 @@ from embedtopics.topics._describe import (
     count_social_tokens,
     describe_topics,
     leakage_decisions,
+    tokenize_documents,
     without_boilerplate,
 )
 from embedtopics.topics._propagation import OutlierAssignment, assign_outliers
@@ -114,7 +114,7 @@ def fit_topics(
     with in_background(_compile_loops), log.stage("encoder"):
         vectors, used, encode = _encode(log, corpus, embeddings, stages, languages)
     with in_background(
-        lambda _: tokenize(texts, rules=rules, rows=documents.first_rows.tolist())
+        lambda _: tokenize_documents(texts, rules, documents.first_rows.tolist())
     ) as wait_for_tokens:
         with log.stage("neighbors"):
             unique, unique_graph = merge_near_duplicates(vectors, stages.n_neighbors, stages.seed)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
 from embedtopics.terms import _tokens
+from embedtopics.terms._spans import word_spans
 from embedtopics.terms._tokens import join_tokens, tokenize, words_of
 from embedtopics.terms.results import WordRules
 
@@ -142,6 +143,14 @@ def test_more_different_words_than_the_first_table_holds():
 def test_one_text_has_the_words_that_it_has_in_a_corpus(text):
     stream = tokenize([text])
     assert words_of(text) == [stream.words[i] for i in stream.ids]
+
+
+def test_scripts_and_styles_of_html_are_no_words():
+    text = "One<script type='a'>let x = '<b>'</SCRIPT> two <style>p {color: red}</style >three"
+    assert words_of(text) == ["one", "two", "three"]
+    assert [text[begin:end] for _, begin, end in word_spans(text)] == ["One", "two", "three"]
+    unclosed = "<script>" * 50_000 + "a <style>b</script> c"  # in linear time
+    assert words_of(unclosed) == ["c"]
 
 
 TEXTS = st.lists(st.text("ab cé", max_size=12), max_size=6)

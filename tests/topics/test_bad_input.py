@@ -40,6 +40,14 @@ def check(model, n_rows):
     np.testing.assert_array_equal(model.predict(list(result.corpus.texts)), result.labels)
 
 
+def test_topics_of_emoji_are_named_by_emoji():
+    pictures = ["\U0001f602", "\U0001f525"]
+    texts = [pictures[i // 30] * (1 + i % 30) for i in range(60)]
+    result = fit(groups([30, 30]), [*texts[:59], "one word"]).result_
+    assert {topic.label.split()[0] for topic in result.topics} == {*pictures}
+    assert next(d for d in result.decisions if d.name == "social").value["emoji"] > 59
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0])
 def test_the_row_is_named(value):
     broken = groups([40, 30])

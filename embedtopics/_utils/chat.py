@@ -36,17 +36,9 @@ KEY_VARIABLE = "OPENAI_API_KEY"
 PATH = "/chat/completions"
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
-MIN_SECRET = 12
-"""Characters from which a key is masked in what a server sends back. Shorter keys are placeholders
-such as "EMPTY" or "ollama", which may be words of a name."""
-
 MAX_RETRIES, CONCURRENCY = 3, 4
 MAX_FAILURES = 5
 """Questions in a row without any answer after which the remaining ones are not asked."""
-
-GENERAL = frozenset({401, 403, 404, 405, 410})
-"""Statuses that every other question would get as well; so would redirects."""
-
 
 UNSUPPORTED = frozenset({400, 415, 422, 501})
 """Statuses with which servers refuse a format of answers that they do not support."""
@@ -72,11 +64,11 @@ class Question:
 
 
 class CallError(UnusableAnswer):
-    """A call without an answer; a general error would be that of every other call, too."""
+    """A call without an answer; `status` is that of HTTP, 0 if there was no response."""
 
-    def __init__(self, reason: str, *, is_general: bool = False, status: int = 0) -> None:
+    def __init__(self, reason: str, status: int = 0) -> None:
         super().__init__(reason)
-        self.is_general, self.status = is_general, status
+        self.status = status
 
 
 @dataclass(frozen=True)
@@ -90,11 +82,6 @@ class Endpoint:
     def is_local(self) -> bool:
         """Whether the address is on this machine."""
         return urlsplit(self.url).hostname in LOCAL
-
-    def without_key(self, text: str) -> str:
-        """Mask the key in a text of the server."""
-        key = self.key or ""
-        return text.replace(key, "***") if len(key) >= MIN_SECRET else text
 
 
 def open_endpoint(address: str, api_key: str | None = None) -> Endpoint:
@@ -202,7 +189,6 @@ class Chat:
     stopped: str = field(default="", init=False)
     _n_failures: int = field(default=0, init=False)
     _format: int = field(default=0, init=False)
-    _is_format_accepted: bool = field(default=False, init=False)
 
     def ask_all(
         self, questions: Sequence[Question], unit: str, description: str, show: bool | None
@@ -222,6 +208,8 @@ class Chat:
             raise
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
+        if all(answer.is_call_error for answer in answers):
+            self.stopped = self.stopped or next((answer.reason for answer in answers), "")
         return answers
 
     def _client(self) -> Any:
@@ -264,7 +252,7 @@ class Chat:
             answer = self._send_in_format(client, question)
             self._n_failures = 0
             entry["answer"] = ""  # of a model that refused, for example
-            entry["answer"] = self.endpoint.without_key(content_of(answer))
+            entry["answer"] = content_of(answer)
             entry["tokens"] = (answer.get("usage") or {}).get("total_tokens")
             entry[self.value] = self.parse(entry["answer"])
             return ChatAnswer(entry[self.value], entry["answer"])
@@ -272,8 +260,7 @@ class Chat:
             entry["error"] = str(error)
             is_call = isinstance(error, CallError)
             self._n_failures += is_call
-            is_general = isinstance(error, CallError) and error.is_general
-            if is_general or self._n_failures >= MAX_FAILURES:
+            if self._n_failures >= MAX_FAILURES:
                 self.stopped = self.stopped or str(error)
             return ChatAnswer(None, entry["answer"], str(error), is_call)
         finally:
@@ -282,22 +269,17 @@ class Chat:
 
     def _send_in_format(self, client: Any, question: Question) -> Any:
         """Send a question in the best format that the server supports."""
-        while True:
-            place = self._format
+        for place in range(self._format, len(self.formats)):
             try:
                 answer = self._send(client, question, self.formats[place])
-                self._is_format_accepted = True
-                return answer
+                self._format = place
+                break
             except CallError as error:
-                is_last = place + 1 == len(self.formats)
                 # llama-cpp-python has an error of its own, 500, that names the field.
                 is_refusal = error.status in UNSUPPORTED or "response_format" in str(error)
-                if is_refusal and place < self._format:
-                    continue  # another question has got further meanwhile
-                if self._is_format_accepted or not is_refusal or is_last:
-                    self._format = place if self._is_format_accepted else 0
+                if not is_refusal or place + 1 == len(self.formats):
                     raise
-                self._format = place + 1
+        return answer
 
     def _send(self, client: Any, question: Question, format: Mapping[str, Any] | None) -> Any:
         """Send a question and return the JSON of the answer."""
@@ -321,26 +303,25 @@ class Chat:
         except openai.APITimeoutError:
             raise CallError(f"no answer within {self.timeout:g} s") from None
         except openai.APIConnectionError as error:
-            detail = self._excerpt(str(error.__cause__ or error))
-            raise CallError(f"it could not be reached ({detail})", is_general=True) from None
+            detail = _excerpt(str(error.__cause__ or error))
+            raise CallError(f"it could not be reached ({detail})") from None
         except openai.APIStatusError as error:
             code = error.status_code
             if error.code == "content_filter":
                 raise UnusableAnswer("the model's content filter refused") from None
-            reason = self._excerpt(error.message)
+            reason = _excerpt(error.message)
             if 300 <= code < 400:
                 reason = f"status {code}: redirects are not followed; give the final address"
             elif code in (401, 403):  # the server's message often repeats a part of the key
                 reason = f"status {code}: no access; check api_key= or {KEY_VARIABLE}"
-            is_general = code < 400 or code in GENERAL
-            raise CallError(reason, is_general=is_general, status=code) from None
+            raise CallError(reason, code) from None
         except (ValueError, RecursionError):
             raise UnusableAnswer("the answer is not JSON") from None
 
-    def _excerpt(self, text: str) -> str:
-        """Return the beginning of a server's message, without the key and control characters."""
-        text = self.endpoint.without_key(text)
-        return excerpt("".join(c if c.isprintable() else " " for c in text), 200)
+
+def _excerpt(text: str) -> str:
+    """Return the beginning of a server's message, without control characters."""
+    return excerpt("".join(c if c.isprintable() else " " for c in text), 200)
 
 
 def content_of(answer: Any) -> str:

@@ -418,26 +418,24 @@ def read_dates(
     if isinstance(series.dtype, np.dtype) and series.dtype.kind == "M":
         dates = series.astype("datetime64[us]")
     else:
-        texts = np.array([_as_string(value) for value in series.tolist()], dtype=object)
-        codes, distinct = pd.factorize(texts)  # -1 for a missing value
+        texts = pd.Series([_as_string(value) for value in series.tolist()], dtype=object)
+        distinct = texts.dropna().drop_duplicates()  # the index is that of their first rows
 
-        def refuse(code: int, expected: str, earlier: int | None = None) -> NoReturn:
-            """Raise the error for a distinct value that contradicts an earlier one."""
-            rows = [int(np.argmax(codes == one)) for one in (code, earlier) if one is not None]
+        def refuse(row: int, expected: str, earlier: int | None = None) -> NoReturn:
+            """Raise the error for a value that contradicts an earlier one."""
             if earlier is not None:
-                expected += f", as in {name_rows(rows[1:], lines)} ({distinct[earlier]!r})"
+                expected += f", as in {name_rows([earlier], lines)} ({distinct[earlier]!r})"
             raise InputError(
-                f"{name}, {name_rows(rows[:1], lines)}: expected {expected}, got "
-                f"{series.iloc[rows[0]]!r}; {_REMEDY}"
+                f"{name}, {name_rows([row], lines)}: expected {expected}, got "
+                f"{series.iloc[row]!r}; {_REMEDY}"
             )
 
-        moments = np.array([], "datetime64[us]")
+        moments = dict.fromkeys([None], np.datetime64("NaT", "us"))
         if len(distinct):
-            weights = np.bincount(codes[codes >= 0])
-            moments, decisions = _parse(pd.Series(distinct, dtype=object), weights, name, refuse)
-        # The last entry is NaT, and the code of a missing value is -1.
-        moments = np.append(moments, np.datetime64("NaT", "us"))
-        dates = pd.Series(moments[codes], index=series.index, name=series.name)
+            parsed, decisions = _parse(distinct, texts, name, refuse)
+            moments |= dict(zip(distinct, parsed, strict=True))
+        read = np.array([moments[text] for text in texts], dtype="datetime64[us]")
+        dates = pd.Series(read, index=series.index, name=series.name)
     n_missing = int(dates.isna().sum())
     if n_missing:
         message = f"{n_missing} of {len(dates)} rows have no date in {name}."
@@ -460,44 +458,42 @@ def _as_string(value: object) -> str | None:
 
 
 def _parse(
-    texts: pd.Series, weights: np.ndarray, name: str, refuse: Refuse
+    distinct: pd.Series, texts: pd.Series, name: str, refuse: Refuse
 ) -> tuple[np.ndarray, list[Decision]]:
-    """Parse distinct values, all in the format of the first; `weights` are their numbers of rows.
-
-    The moments are datetime64[us].
-    """
-    formats = (form for form, pattern in _FORMATS.items() if pattern.fullmatch(texts[0]))
+    """Parse distinct values, all in the format of the first, as datetime64[us]."""
+    first = int(distinct.index[0])
+    formats = (form for form, pattern in _FORMATS.items() if pattern.fullmatch(distinct[first]))
     description = next(formats, None)
     if description is None:
-        refuse(0, f"{_ISO}, {_SLASHED} or Unix time")
-    pattern = _FORMATS[description]
-    others = np.flatnonzero([not pattern.fullmatch(text) for text in texts])
+        refuse(first, f"{_ISO}, {_SLASHED} or Unix time")
+    others = distinct[~distinct.str.fullmatch(_FORMATS[description])]
     if len(others):
-        refuse(int(others[0]), description, 0)
-    decisions = _describe_iso(texts, weights, name, refuse) if description == _ISO else []
+        refuse(int(others.index[0]), description, first)
+    decisions = _describe_iso(distinct, texts, name, refuse) if description == _ISO else []
     if description in (_SECONDS, _MILLISECONDS):
         unit: Literal["s", "ms"] = "s" if description == _SECONDS else "ms"
-        moments = pd.to_datetime(texts.map(int), unit=unit, errors="coerce", utc=True)
+        moments = pd.to_datetime(distinct.map(int), unit=unit, errors="coerce", utc=True)
     else:
         if description == _SLASHED:
-            description, texts = _iso_of_slashed(texts, refuse)
+            description, distinct = _iso_of_slashed(distinct, refuse)
         format = "%Y%m%d" if description == _COMPACT else "ISO8601"
-        moments = pd.to_datetime(texts, format=format, errors="coerce", utc=True)
-    impossible = np.flatnonzero(moments.isna() | (moments.dt.year < 1))
-    if len(impossible):
-        refuse(int(impossible[0]), f"a day that exists, as {description}")
+        moments = pd.to_datetime(distinct, format=format, errors="coerce", utc=True)
+    impossible = moments.isna() | (moments.dt.year < 1)
+    if impossible.any():
+        refuse(int(impossible.idxmax()), f"a day that exists, as {description}")
     message = f"Dates in {name} are {description}."
     decisions.insert(0, Decision("corpus", "dates", description, message))
     return moments.dt.tz_localize(None).to_numpy().astype("datetime64[us]"), decisions
 
 
-def _iso_of_slashed(texts: pd.Series, refuse: Refuse) -> tuple[str, pd.Series]:
+def _iso_of_slashed(distinct: pd.Series, refuse: Refuse) -> tuple[str, pd.Series]:
     """Rewrite dates as ISO 8601; the number above 12 in the whole column is the day."""
-    parts = texts.str.extract(_FORMATS[_SLASHED]).fillna("")
+    parts = distinct.str.extract(_FORMATS[_SLASHED]).fillna("")
     first, second = (parts[place].astype(int) > 12 for place in (0, 2))
     _refuse_both(first, second, "one order of day and month", refuse)
     if not (first.any() or second.any()):
-        refuse(0, "some value above 12 in the column to tell days from months")
+        expected = "some value above 12 in the column to tell days from months"
+        refuse(int(distinct.index[0]), expected)
     day, month = (0, 2) if first.any() else (2, 0)
     days = parts[3] + "-" + parts[month].str.zfill(2) + "-" + parts[day].str.zfill(2)
     times = ("T" + parts[4].str.zfill(2) + parts[5]).where(parts[4] != "", "")
@@ -507,22 +503,22 @@ def _iso_of_slashed(texts: pd.Series, refuse: Refuse) -> tuple[str, pd.Series]:
 def _refuse_both(first: pd.Series, second: pd.Series, expected: str, refuse: Refuse) -> None:
     """Refuse a column that has both kinds of values."""
     if first.any() and second.any():
-        places = sorted(int(np.argmax(mask)) for mask in (first, second))
-        refuse(places[1], expected, places[0])
+        earlier, later = sorted((int(first.idxmax()), int(second.idxmax())))
+        refuse(later, expected, earlier)
 
 
 def _describe_iso(
-    texts: pd.Series, weights: np.ndarray, name: str, refuse: Refuse
+    distinct: pd.Series, texts: pd.Series, name: str, refuse: Refuse
 ) -> list[Decision]:
     """Report dates without a day and times with a zone; refuse a column with zones in part."""
     decisions = []
-    has_zone = texts.str.contains(rf":\d{{2}}.*{_ZONE}$", regex=True)
-    is_local = texts.str.contains(":") & ~has_zone  # a day alone needs no zone
+    has_zone = distinct.str.contains(rf":\d{{2}}.*{_ZONE}$", regex=True)
+    is_local = distinct.str.contains(":") & ~has_zone  # a day alone needs no zone
     _refuse_both(has_zone, is_local, "a time zone in every row or in none", refuse)
     if has_zone.any():
         message = f"Times in {name} were converted to UTC."
         decisions.append(Decision("corpus", "time_zone", "UTC", message))
-    n_rounded = int(weights[texts.str.len() < len("2021-05-17")].sum())
+    n_rounded = int((texts.str.len() < len("2021-05-17")).sum())
     if n_rounded:
         message = f"{n_rounded} dates in {name} name no day; each stands for its first day."
         decisions.append(Decision("corpus", "dates_without_day", n_rounded, message))

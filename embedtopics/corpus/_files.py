@@ -28,7 +28,6 @@ from embedtopics.corpus._readers import (
     as_table,
     check_package,
     check_path,
-    check_unpacked,
     open_binary,
     open_text,
     suffix_of,
@@ -321,7 +320,6 @@ def _members(path: Path) -> Iterator[dict[str, File]]:
     try:
         with zipfile.ZipFile(path) as archive:
             infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
-            check_unpacked(path, sum(info.file_size for info in infos.values()))
             names = [name for name in sorted(infos) if not hidden.search(name)]
             yield {_plain(name): Member(archive, infos[name]) for name in names}
     except zipfile.BadZipFile as error:

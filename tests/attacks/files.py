@@ -125,10 +125,6 @@ def of_places() -> Iterator[Trial]:
         yield Trial(f"index {place[:40]!r}", partial(et.SearchIndex.load, place), "refuse")
         yield Trial(f"load {place[:40]!r}", partial(topics.load_result, place), "refuse")
     yield Trial("a folder around itself", lambda: et.Corpus(Path("around")))
-    packed = gzip.compress(b"a" * (1 << 26))
-    for end in SUFFIXES:
-        # Members of a gzip file follow one another, so that a bomb is quickly made.
-        yield Trial(f"3 GB in {end}", partial(read, f"b.{end}.gz", packed * 48), "refuse")
 
 
 BAD_NAMES = {

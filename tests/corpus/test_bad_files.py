@@ -4,12 +4,11 @@ import gzip
 import os
 import re
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from embedtopics.corpus import Corpus, _readers
+from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError
 
 UTF8 = "text\nété\n".encode()
@@ -175,35 +174,3 @@ def test_two_columns_of_one_name_in_parquet_are_refused(tmp_path):
     pq.write_table(twice, tmp_path / "a.parquet")
     with pytest.raises(InputError, match="more than once"):
         Corpus(tmp_path / "a.parquet", text="text")
-
-
-@pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "txt", "parquet"])
-def test_what_unpacks_without_end_is_refused(tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr(_readers, "MOST_UNPACKED", 5_000)
-    same, varied = tmp_path / f"same.{suffix}.gz", tmp_path / f"varied.{suffix}.gz"
-    texts = [f"text {row * 7919 % 1000}" for row in range(1000)]
-    same.write_bytes(gzip.compress(content_of(suffix, ["a" * 3_000_000])))
-    varied.write_bytes(gzip.compress(content_of(suffix, texts)))
-    with pytest.raises(InputError, match="unpacks to more than"):
-        Corpus(same)
-    # A tenth of its size is what texts shrink to.
-    assert list(Corpus(varied).texts) == texts
-
-
-def test_a_table_that_repeats_a_value_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(_readers, "MOST_UNPACKED", 5_000)
-    pd.DataFrame({"text": ["a" * 1000] * 10_000}).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(InputError, match="unpacks to more than"):
-        Corpus(tmp_path / "a.parquet")
-    assert len(Corpus(tmp_path / "a.parquet", limit=5)) == 5
-
-
-def content_of(suffix, texts):
-    frame = pd.DataFrame({"text": texts})
-    if suffix == "parquet":
-        return frame.to_parquet(compression=None)
-    if suffix == "txt":
-        return "\n".join(texts).encode()
-    if suffix == "csv":
-        return frame.to_csv(index=False).encode()
-    return frame.to_json(orient="records", lines=suffix == "jsonl").encode()

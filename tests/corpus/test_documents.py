@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from embedtopics.corpus import Corpus, _readers
+from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError, MissingExtraError
 
 docx, lxml, openpyxl, pypdf = map(pytest.importorskip, ("docx", "lxml", "openpyxl", "pypdf"))
@@ -204,40 +204,6 @@ def test_entities_in_office_files(tmp_path, kind, entity):
     except InputError as error:
         text = str(error)
     assert "secret" not in text and len(text) < 300
-
-
-HUGE = '<row r="1048576"><c r="XFD1048576" t="inlineStr"><is><t>far</t></is></c></row></sheetData>'
-
-
-@pytest.mark.parametrize("row", ["1048576", "999999999"])
-def test_cells_far_apart_take_no_memory(tmp_path, row):
-    content = part_of(
-        book(["text"], ["near"]), "xl/worksheets/sheet1.xml",
-        lambda xml: xml.replace("</sheetData>", HUGE.replace("1048576", row)),
-    )  # fmt: skip
-    (tmp_path / "a.xlsx").write_bytes(content)
-    texts = Corpus(tmp_path / "a.xlsx", text="text").texts
-    assert texts == (("near", "") if row == "1048576" else ("near",))
-
-
-def test_large_workbooks_are_refused(tmp_path, monkeypatch):
-    (tmp_path / "a.xlsx").write_bytes(book(["text"], *([["x" * 99]] * 99)))
-    monkeypatch.setattr(_readers, "MOST_CELLS", 99)
-    with pytest.raises(InputError, match=r"a.xlsx: .* 100 rows and 1 columns"):
-        Corpus(tmp_path / "a.xlsx")
-    monkeypatch.setattr(_readers, "MOST_UNPACKED", 99)
-    monkeypatch.setattr(_readers, "MOST_RATIO", 1)
-    with pytest.raises(InputError, match="unpacks to more than"):
-        Corpus(tmp_path / "a.xlsx")
-
-
-@pytest.mark.parametrize("name", ["a.zip", "a.docx", "a.xlsx"])
-def test_archives_that_unpack_too_far_are_refused(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(_readers, "MOST_UNPACKED", 5_000)
-    monkeypatch.setattr(_readers, "MOST_OF_PACKAGE", 5_000)
-    (tmp_path / name).write_bytes(packed({"a.txt": "a" * 3_000_000}))
-    with pytest.raises(InputError, match=f"{name} unpacks to more than"):
-        Corpus(tmp_path / name)
 
 
 def test_names_in_archives_write_nothing(tmp_path):

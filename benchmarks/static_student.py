@@ -88,15 +88,14 @@ def render(result: Mapping[str, Any]) -> str:
         "titles a second", "s to make",
     ]  # fmt: skip
     student = result["student"]
-    parts = ", ".join(f"{name} {figure(value)} s" for name, value in student["stages"].items())
     sources = ", ".join(f"{name} {figure(n)}" for name, n in result["sources"].items())
     return "\n\n".join(
         [
             markdown_table(header, rows),
             f"The student learned from {figure(result['n_titles'])} titles of the archive, and "
-            f"from general texts ({sources}): {parts}. It has {figure(student['n_words'])} words "
-            f"and {figure(student['n_phrases'])} phrases of its own. On held-out texts its mean "
-            f"cosine with the teacher went from {student['agreement'][0]:.3f} to "
-            f"{student['agreement'][1]:.3f}.",
+            f"from general texts ({sources}). It has {figure(student['n_words'])} words of its "
+            "own. On held-out texts its mean cosine with the teacher is "
+            f"{student['agreement']:.3f}, that of the distilled table "
+            f"{student['agreement_distilled']:.3f}.",
         ]
     )

@@ -79,11 +79,11 @@ BUDGET = {
 }
 # Folders above their budget: today's numbers, which only go down.
 OVER = {
-    "_utils": (1529, 10),  # the chat client, which topics and annotation share
+    "_utils": (1510, 10),  # the chat client, which topics and annotation share
     "annotation": (2759, 13),
     "inference": (2030, 7),
-    "corpus": (2843, 10),
-    "encoders": (5973, 22),
+    "corpus": (2786, 10),
+    "encoders": (5467, 21),
     "retrieval": (6526, 25),
 }
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60

@@ -15,9 +15,8 @@ import pytest
 
 import embedtopics as et
 from embedtopics._utils.folders import demo_path
-from embedtopics.encoders.static import _student, _student_table
 from embedtopics.retrieval._filters import parse_filter
-from embedtopics.training import TrainingSettings, _distill
+from embedtopics.training import TrainingSettings, _distill, _student
 from tests.chat_server import said, serving
 from tests.cli import running
 
@@ -110,7 +109,6 @@ def few_steps(monkeypatch):
         check(settings)
 
     monkeypatch.setattr(TrainingSettings, "__post_init__", shorten)
-    monkeypatch.setattr(_student_table, "MIN_STEPS", 40)
     for module in (_distill, _student):
         monkeypatch.setattr(module, "plain_vocabulary", few_tokens)
 

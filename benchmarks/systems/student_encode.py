@@ -33,17 +33,11 @@ def make(kind: str, folder: Path, content: dict[str, Any]) -> dict[str, Any]:
 
         teacher = SentenceEncoder(TEACHER, precision="int8", local_files_only=True)
         student = fit_static_student(
-            teacher, content["titles"], general=content["general"], out=folder / kind,
-            show_progress=False,
-        )  # fmt: skip
-        report = student.report
-        more = {
-            "stages": {name: round(value, 1) for name, value in report.seconds.items()},
-            "n_words": report.n_words,
-            "n_phrases": report.n_phrases,
-            "agreement": [round(report.agreement.before, 4), round(report.agreement.after, 4)],
-            "finding": [round(report.finding.before, 4), round(report.finding.after, 4)],
-        }
+            teacher, content["titles"], general=content["general"], show_progress=False
+        )
+        student.save(folder / kind)
+        names = ("n_words", "agreement_distilled", "agreement")
+        more = {name: student.made_from[name] for name in names}
     else:
         teacher = SentenceEncoder(TEACHER, precision="float32", local_files_only=True)
         words = content["titles"] if kind == "distilled with words" else None

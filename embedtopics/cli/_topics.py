@@ -161,7 +161,8 @@ def _student_of(corpus: Corpus, n: int, teacher: BaseEncoder, folder: Path) -> B
 
     rows = corpus.distinct().first_rows[:n]  # ordered by content hash: a fair sample
     texts = [corpus.texts[row] for row in rows.tolist()]
-    fit_static_student(teacher, texts, out=folder, overwrite=True)
+    student = fit_static_student(teacher, texts)
+    student.save(folder)
     typer.echo(f"new texts need the encoder in {folder}", err=True)
     return StaticEncoder(folder)
 

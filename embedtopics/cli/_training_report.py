@@ -19,7 +19,7 @@ from embedtopics.cli._display import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from embedtopics.training.results import Change, Diagnosis, StudentReport, TrainingReport
+    from embedtopics.training.results import Change, Diagnosis, TrainingReport
 
 
 GOOD = ("just right", "could learn more")
@@ -27,7 +27,7 @@ GOOD = ("just right", "could learn more")
 
 
 def print_report(
-    report: TrainingReport | StudentReport,
+    report: TrainingReport,
     folder: Path,
     *,
     figure: Path | None = None,
@@ -35,8 +35,6 @@ def print_report(
     text: str | None = None,
 ) -> None:
     """Print a report on stdout and its decisions on stderr, and draw the learning curves."""
-    from embedtopics.training.results import StudentReport
-
     # Drawn before anything is printed: a closed pipe must not cost the figure.
     if figure is not None:
         from embedtopics import plots
@@ -45,19 +43,16 @@ def print_report(
     stderr, console = make_console(stderr=True), make_console()
     for message in dict.fromkeys(note.message for note in report.decisions):
         stderr.print(f"note: {printable(message)}", style="yellow", soft_wrap=True)
-    of_student = isinstance(report, StudentReport)
     warnings = _warnings(report)
     for warning in warnings:
         console.print(f"WARNING: {printable(warning)}", style="bold red", soft_wrap=True)
     if warnings:
         console.print()
-    lines = _of_student(report) if isinstance(report, StudentReport) else _of_training(report)
-    print_lines(console, lines)
+    print_lines(console, _of_training(report))
     console.print()
     _print_diagnosis(console, report.diagnosis)
     if report.before_after:
-        heading = "compared with the table before training" if of_student else "before and after"
-        console.print(f"\n{heading}:", style="bold")
+        console.print("\nbefore and after:", style="bold")
         _print_changes(console, report.before_after)
     console.print(f"\nencoder written to {printable(str(folder))}:", soft_wrap=True)
     console.print("  training-report   this report; print it with embedtopics train read")
@@ -71,23 +66,8 @@ def print_report(
         console.print(f"\nnext: {printable(shlex.join(command))}", soft_wrap=True)
 
 
-def _of_student(report: StudentReport) -> dict[str, str]:
-    added = f"{report.n_words:,} words and {report.n_phrases:,} phrases were added"
-    general = f" and {report.n_general:,} others" if report.n_general else ""
-    return {
-        "static student of": printable(report.teacher),
-        "vectors": f"{report.n_tokens:,} of {report.dimensions} dimensions; {added}",
-        "learned from": f"{report.n_texts:,} texts{general}",
-        "validated on": f"{report.n_validation:,} texts",
-        "steps": _steps(report),
-        "time": ", ".join(f"{name} {spell_seconds(s)}" for name, s in report.seconds.items()),
-    }
-
-
-def _warnings(report: TrainingReport | StudentReport) -> list[str]:
+def _warnings(report: TrainingReport) -> list[str]:
     """Return the reasons not to trust this run."""
-    from embedtopics.training.results import StudentReport
-
     warnings, verdict = [], report.diagnosis.verdict
     if report.stopped == "loss not finite":
         warnings.append(
@@ -106,9 +86,6 @@ def _warnings(report: TrainingReport | StudentReport) -> list[str]:
     ]
     if report.best_step:
         return warnings + worse
-    if isinstance(report, StudentReport):
-        nothing = "training brought no improvement: the student is the table before training"
-        return [*warnings, *worse, nothing]
     nothing = "training brought no improvement on the validation examples: the encoder is unchanged"
     return [*warnings, nothing, *worse]
 
@@ -126,13 +103,9 @@ def _of_training(report: TrainingReport) -> dict[str, str]:
         "objective": f"{report.objective}, from {report.base}",
         "learned from": learned,
         "validated on": validated,
-        "steps": _steps(report),
+        "steps": f"{report.n_steps:,} ({report.stopped}); step {report.best_step:,} kept",
         "time": f"{spell_seconds(report.seconds)} of training, {rate}",
     }
-
-
-def _steps(report: TrainingReport | StudentReport) -> str:
-    return f"{report.n_steps:,} ({report.stopped}); weights of step {report.best_step:,} kept"
 
 
 def _print_diagnosis(console: Console, diagnosis: Diagnosis) -> None:

@@ -461,7 +461,7 @@ def _parse(
     distinct: pd.Series, texts: pd.Series, name: str, refuse: Refuse
 ) -> tuple[np.ndarray, list[Decision]]:
     """Parse distinct values, all in the format of the first, as datetime64[us]."""
-    first = int(distinct.index[0])
+    first = distinct.index.tolist()[0]
     formats = (form for form, pattern in _FORMATS.items() if pattern.fullmatch(distinct[first]))
     description = next(formats, None)
     if description is None:
@@ -480,10 +480,14 @@ def _parse(
         moments = pd.to_datetime(distinct, format=format, errors="coerce", utc=True)
     impossible = moments.isna() | (moments.dt.year < 1)
     if impossible.any():
-        refuse(int(impossible.idxmax()), f"a day that exists, as {description}")
+        refuse(_first_row(impossible), f"a day that exists, as {description}")
     message = f"Dates in {name} are {description}."
     decisions.insert(0, Decision("corpus", "dates", description, message))
     return moments.dt.tz_localize(None).to_numpy().astype("datetime64[us]"), decisions
+
+
+def _first_row(is_marked: pd.Series) -> int:
+    return int(is_marked.index.to_numpy()[is_marked.to_numpy().argmax()])
 
 
 def _iso_of_slashed(distinct: pd.Series, refuse: Refuse) -> tuple[str, pd.Series]:
@@ -493,7 +497,7 @@ def _iso_of_slashed(distinct: pd.Series, refuse: Refuse) -> tuple[str, pd.Series
     _refuse_both(first, second, "one order of day and month", refuse)
     if not (first.any() or second.any()):
         expected = "some value above 12 in the column to tell days from months"
-        refuse(int(distinct.index[0]), expected)
+        refuse(distinct.index.tolist()[0], expected)
     day, month = (0, 2) if first.any() else (2, 0)
     days = parts[3] + "-" + parts[month].str.zfill(2) + "-" + parts[day].str.zfill(2)
     times = ("T" + parts[4].str.zfill(2) + parts[5]).where(parts[4] != "", "")
@@ -503,7 +507,7 @@ def _iso_of_slashed(distinct: pd.Series, refuse: Refuse) -> tuple[str, pd.Series
 def _refuse_both(first: pd.Series, second: pd.Series, expected: str, refuse: Refuse) -> None:
     """Refuse a column that has both kinds of values."""
     if first.any() and second.any():
-        earlier, later = sorted((int(first.idxmax()), int(second.idxmax())))
+        earlier, later = sorted((_first_row(first), _first_row(second)))
         refuse(later, expected, earlier)
 
 

@@ -29,7 +29,7 @@ from embedtopics.plots._theme import (
     wrap,
 )
 from embedtopics.protocols import Float64Array, Int64Array
-from embedtopics.training.results import Change, Curves, Diagnosis, StudentReport, TrainingReport
+from embedtopics.training.results import Change, Curves, Diagnosis, TrainingReport
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -53,7 +53,7 @@ _HEIGHT, _CHARACTERS = 640, 112
 """Pixels of the figure, and characters of a line above it."""
 
 
-def learning_curves(report: TrainingReport | StudentReport) -> Figure:
+def learning_curves(report: TrainingReport) -> Figure:
     """Draw the losses and the metric of a training run, with the verdict and its evidence.
 
     The training loss is drawn as logged (faint) and smoothed by a running mean. It includes dropout
@@ -63,7 +63,7 @@ def learning_curves(report: TrainingReport | StudentReport) -> Figure:
 
     Parameters
     ----------
-    report : TrainingReport or StudentReport
+    report : TrainingReport
 
     Returns
     -------

@@ -72,9 +72,8 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
     encoder : str or object with ``encode(texts)``, optional
         Name or folder of a checkpoint, or any encoder; by default all-MiniLM-L6-v2 for English.
         "auto" takes multilingual-e5-small if more than a tenth of the texts are in other languages
-        and the extra ``multilingual`` is installed. With "auto", a static student encodes most
-        texts of collections with at least 100,000 texts and a hundred million characters. Vectors
-        of a named checkpoint are cached on disk; ``SentenceEncoder(name)`` does not cache.
+        and the extra ``multilingual`` is installed. Vectors of a named checkpoint are cached on
+        disk; ``SentenceEncoder(name)`` does not cache.
     n_topics : {"auto", "fine", "coarse"} or int
         Number of topics; an integer is met exactly. "auto" takes as many as the words of the texts
         support, at most 100, see `embedtopics.topics.levels`; "fine" twice as many, "coarse" as

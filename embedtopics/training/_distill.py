@@ -11,22 +11,41 @@ from embedtopics._utils.checks import optional_count
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.static._encoder import StaticEncoder
-from embedtopics.encoders.static._student import (
+from embedtopics.encoders.static._vocabulary import (
     add_words,
     bags_of,
     frequent_split_words,
     plain_vocabulary,
-    principal_axes,
-    project,
     token_probabilities,
 )
 from embedtopics.errors import InputError
+from embedtopics.protocols import Float64Array
 
 COEFFICIENTS = {"zipf": 3e-5, "corpus": 3e-4}
 """Coefficient a of the weights, by the source of the probabilities."""
 
 MOST_WORDS, MIN_COUNT = 10_000, 5
 """Maximum number of added words, and minimum count of each."""
+
+
+def principal_axes(products: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Return eigenvalues of ``rows.T @ rows``, descending, and eigenvectors of fixed sign."""
+    from threadpoolctl import threadpool_limits
+
+    # On one thread: the order in which BLAS sums depends on how many it has.
+    with threadpool_limits(limits=1, user_api="blas"):
+        values, axes = np.linalg.eigh(products)
+    axes = axes[:, ::-1]
+    axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1, 1)
+    return np.clip(values[::-1], 0, None), axes
+
+
+def project(rows: Any, axes: Any) -> Any:
+    """Return ``rows @ axes``, by BLAS on one thread."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1, user_api="blas"):
+        return np.asarray(rows @ axes)
 
 
 def distill(

@@ -41,11 +41,8 @@ from embedtopics.training.results import (
     Curves,
     Diagnosis,
     Evidence,
-    StudentReport,
     TrainingReport,
 )
-
-Report = TrainingReport | StudentReport
 
 KIND = "embedtopics training report"
 FORMAT = 1
@@ -54,13 +51,13 @@ FOLDER, FILE, CARD = "training-report", "training.json", "README.md"
 _RECORDS: dict[str, Any] = {
     each.__name__: each
     for each in (
-        TrainingReport, StudentReport, Change, Curves, Decision, Diagnosis, Evidence,
+        TrainingReport, Change, Curves, Decision, Diagnosis, Evidence,
     )
 }  # fmt: skip
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-def write_report(report: Report, folder: str | Path) -> Path:
+def write_report(report: TrainingReport, folder: str | Path) -> Path:
     """Write a report and its model card into the folder of an encoder."""
     folder = Path(folder).expanduser()
     if not folder.is_dir():
@@ -75,7 +72,7 @@ def write_report(report: Report, folder: str | Path) -> Path:
     return folder / FOLDER
 
 
-def read_report(folder: str | Path) -> Report:
+def read_report(folder: str | Path) -> TrainingReport:
     """Read the report of the training run of an encoder.
 
     Parameters
@@ -85,7 +82,7 @@ def read_report(folder: str | Path) -> Report:
 
     Returns
     -------
-    TrainingReport or StudentReport
+    TrainingReport
         Report with the values that were written.
 
     Raises
@@ -106,7 +103,7 @@ def read_report(folder: str | Path) -> Report:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         message = f"{place / FILE} is damaged ({error}); restore it from a copy"
         raise CorruptFileError(message) from error
-    if not isinstance(report, Report):
+    if not isinstance(report, TrainingReport):
         raise CorruptFileError(f"{place / FILE} holds no report; restore it from a copy")
     return report
 
@@ -190,12 +187,6 @@ LIMITS = (
     "Texts longer than the maximum length are truncated.",
     "This card states no license: those of the base model and of the training examples apply.",
 )
-OF_STUDENTS = (
-    "The training used all of these texts, including the validation texts. Test scores are valid "
-    "only if the test texts were left out of the training.",
-    "A word that occurs in none of the training texts has the teacher's vector of that word alone.",
-)
-
 _BEGINNING = """---
 {matter}
 ---
@@ -225,10 +216,8 @@ embeddings = model.encode(["a sentence", "another one"])
 """
 
 
-def model_card(report: Report) -> str:
+def model_card(report: TrainingReport) -> str:
     """Return the model card; text from data is never markup, and paths are not shown."""
-    is_student = isinstance(report, StudentReport)
-    limits = (*OF_STUDENTS, *LIMITS) if is_student else LIMITS
     data = [
         f"- {escaped(str(name).replace('_', ' '), 80)}: {_value(value)}"
         for name, value in report.data.items()
@@ -245,40 +234,24 @@ def model_card(report: Report) -> str:
         *_changes(report.before_after),
         "## Limits",
         "",
-        *(f"- {limit}" for limit in limits),
+        *(f"- {limit}" for limit in LIMITS),
     ]
     return "\n".join(parts) + "\n"
 
 
-def _beginning(report: Report) -> list[str]:
+def _beginning(report: TrainingReport) -> list[str]:
     """Return the metadata for hubs, the title and the code that loads the encoder."""
     library, load, kind = "sentence-transformers", "SentenceTransformer", "SentenceEncoder"
     tags = [library, "sentence-similarity", "feature-extraction", "embedtopics"]
-    if isinstance(report, StudentReport):
-        library, load, kind = "model2vec", "StaticModel.from_pretrained", "StaticEncoder"
-        tags = [library, "static-embeddings", *tags]
-        source = report.teacher
-    else:
-        source = report.base
-    repository = _repository(source)
-    base = escaped(repository or _last_name(source))
-    if isinstance(report, StudentReport):
-        title = f"Static student of {base}"
-        about = (
-            f"A static encoder: a table of {report.n_tokens:,} token vectors of "
-            f"{report.dimensions:,} dimensions, learned with embedtopics from the vectors that "
-            f"{base} gives to texts. A text's vector is the mean of those of its tokens; {base} is "
-            "not needed for that."
-        )
-    else:
-        title = escaped(_last_name(report.folder))
-        how = f"with embedtopics ({_sentence(report.objective)})"
-        about = (
-            f"A sentence encoder: {base}, trained {how}. "
-            if report.best_step
-            else f"**Unchanged: the weights are those of {base}.** Training {how} gave no better "
-            "ones. "
-        ) + "The cosine of two vectors is the similarity of their texts."
+    repository = _repository(report.base)
+    base = escaped(repository or _last_name(report.base))
+    title = escaped(_last_name(report.folder))
+    how = f"with embedtopics ({_sentence(report.objective)})"
+    about = (
+        f"A sentence encoder: {base}, trained {how}. "
+        if report.best_step
+        else f"**Unchanged: the weights are those of {base}.** Training {how} gave no better ones. "
+    ) + "The cosine of two vectors is the similarity of their texts."
     lines = [f"library_name: {library}", "pipeline_tag: sentence-similarity"]
     lines += [] if repository is None else [f"base_model: {yaml_text(repository)}"]
     page = _BEGINNING.format(
@@ -319,17 +292,12 @@ def _value(value: Any) -> str:
     return _sentence(value) if isinstance(value, str) else number(value)
 
 
-def _training(report: Report) -> list[str]:
+def _training(report: TrainingReport) -> list[str]:
     kept = f"the weights after step {report.best_step:,} were kept"
-    if isinstance(report, StudentReport):
-        seconds = sum(report.seconds.values())
-        aside = ", ".join(f"{escaped(k)} {number(s, 3)}" for k, s in report.seconds.items())
-    else:
-        seconds = report.seconds
-        aside = f"{number(report.examples_per_second, 3)} examples per second"
     about = (
-        f"Training took {report.n_steps:,} steps and {number(seconds, 3)} seconds ({aside}) and "
-        f"ended: {_sentence(report.stopped)}; {kept}."
+        f"Training took {report.n_steps:,} steps and {number(report.seconds, 3)} seconds "
+        f"({number(report.examples_per_second, 3)} examples per second) and ended: "
+        f"{_sentence(report.stopped)}; {kept}."
     )
     rows = [[_code(name), _value(value)] for name, value in report.settings.items()]
     return ["## Training", "", about, "", *table(["setting", "value"], rows), ""]
@@ -340,7 +308,7 @@ def _code(name: object) -> str:
     return f"`{name}`" if _WORD.fullmatch(str(name)) else escaped(name, 80)
 
 
-def _curve(report: Report) -> list[str]:
+def _curve(report: TrainingReport) -> list[str]:
     diagnosis = report.diagnosis
     sure = "n/a" if math.isnan(diagnosis.confidence) else f"{diagnosis.confidence:.0%}"
     lines = ["## Learning curve", "", f"**{escaped(diagnosis.verdict)}** (confidence {sure}).", ""]

@@ -140,26 +140,8 @@ class Change:
     note: str = ""
 
 
-class _Report:
-    """Displays of both kinds of report."""
-
-    @property
-    def advice(self: Any) -> tuple[str, ...]:
-        """What to do next, the most promising first."""
-        advice: tuple[str, ...] = self.diagnosis.advice
-        return advice
-
-    def _repr_html_(self: Any) -> str:
-        import pandas as pd
-
-        from embedtopics._utils.display import html_table
-
-        names = ["task", "metric", "before", "after", "difference", "low", "high", "n", "verdict"]
-        return html_table(pd.DataFrame(list(self.before_after)).reindex(columns=names), repr(self))
-
-
 @dataclass(frozen=True, eq=False)
-class TrainingReport(_Report):
+class TrainingReport:
     """A training run from its data to its effect.
 
     Parameters
@@ -205,79 +187,24 @@ class TrainingReport(_Report):
 
         return resolve_encoder(self.folder)
 
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to do next, the most promising first."""
+        return self.diagnosis.advice
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        from embedtopics._utils.display import html_table
+
+        names = ["task", "metric", "before", "after", "difference", "low", "high", "n", "verdict"]
+        return html_table(pd.DataFrame(list(self.before_after)).reindex(columns=names), repr(self))
+
     def __repr__(self) -> str:
         return (
             f"TrainingReport({'' if self.best_step else 'UNCHANGED WEIGHTS, '}"
             f"{self.objective!r} from {self.base!r}, {self.n_steps:,} steps, "
             f"{self.diagnosis.verdict}, step {self.best_step:,} kept)"
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class StudentReport(_Report):
-    """Report of a static student: its data, curves and agreement with the teacher.
-
-    Parameters
-    ----------
-    teacher : str
-        Name of the teacher.
-    dimensions : int
-        Length of the student's vectors.
-    explained_variance : float
-        Share of the teacher's vectors, as sums of squares, that lies in these dimensions.
-    n_texts, n_general, n_validation : int
-        Distinct training texts of the corpus and of `general`, and validation texts.
-    n_tokens, n_words, n_phrases : int
-        Tokens of the vocabulary; among them words and phrases that were added.
-    words, phrases : tuple of str
-        The added words and phrases, the most frequent first.
-    curves, diagnosis : Curves, Diagnosis
-        The metric is the mean cosine with the teacher's vectors of held-out texts.
-    agreement, finding : Change
-        That metric, and the share of validation texts whose nearest teacher vector is their own;
-        before is the table that training starts from.
-    best_step, n_steps : int
-        Step whose table was kept, and steps taken.
-    stopped : {"finished", "no improvement"}
-    seconds : mapping of str to float
-        By stage: "words", "teacher", "learning".
-    settings, data, versions : mapping
-    decisions : tuple of Decision
-    """
-
-    teacher: str
-    dimensions: int
-    explained_variance: float
-    n_texts: int
-    n_general: int
-    n_validation: int
-    n_tokens: int
-    n_words: int
-    n_phrases: int
-    words: tuple[str, ...]
-    phrases: tuple[str, ...]
-    curves: Curves
-    diagnosis: Diagnosis
-    agreement: Change
-    finding: Change
-    best_step: int
-    n_steps: int
-    stopped: str
-    seconds: Mapping[str, float]
-    settings: Mapping[str, Any]
-    data: Mapping[str, Any]
-    decisions: tuple[Decision, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def before_after(self) -> tuple[Change, ...]:
-        """Changes from the table that training starts from, on the validation texts."""
-        return (self.agreement, self.finding)
-
-    def __repr__(self) -> str:
-        return (
-            f"StudentReport(of {self.teacher!r}, {self.n_tokens:,} tokens, {self.dimensions} "
-            f"dimensions, {self.agreement.metric} {self.agreement.after:.3f})"
         )
 
 

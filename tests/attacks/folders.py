@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 import embedtopics as et
-from embedtopics import topics, training
+from embedtopics import topics
 from embedtopics.encoders import CachedEncoder
 from embedtopics.probing._storage import open_store
 from embedtopics.topics._storage import read_arrays, write_arrays
@@ -64,13 +64,10 @@ def of_cache(folder: Path) -> Any:
     return CachedEncoder(plain, folder=folder).encode(TEXTS).tolist()
 
 
-def of_report(folder: Path) -> Any:
-    return repr(training.read_report(folder).before_after)
-
-
 USES: dict[str, Callable[[Path], Any]] = {
     "result": of_result, "index": of_index, "index-ivf": of_index,
-    "static": partial(of_encoder, et.StaticEncoder), "states-words": of_states, "student": of_report,
+    "static": partial(of_encoder, et.StaticEncoder), "states-words": of_states,
+    "student": partial(of_encoder, et.StaticEncoder),
     "tuned": partial(of_encoder, et.SentenceEncoder, runtime="torch"), "cache": of_cache,
 }  # fmt: skip
 

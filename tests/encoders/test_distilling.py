@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from embedtopics.corpus import Corpus
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.encoders._base import unit_vectors
-from embedtopics.encoders.static._student import (
+from embedtopics.encoders.static._vocabulary import (
     add_words,
     frequent_split_words,
     plain_vocabulary,

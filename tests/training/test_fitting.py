@@ -231,8 +231,6 @@ def test_a_finished_encoder_is_not_replaced_unasked(tiny_bert, tmp_path, sets, m
         with refuses("out") as caught:
             et.training.fit_sts(tiny_bert, train, resume=resume, **quick)
     assert "overwrite=True" in str(caught.value)
-    with refuses("out"):
-        et.training.fit_static_student(tiny_bert, CONTENT, out=tmp_path / "tuned")
     assert (tmp_path / "tuned" / "model.safetensors").read_bytes() == weights
     assert et.training.fit_sts(tiny_bert, train, overwrite=True, **quick).stopped == "finished"
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,11 +31,17 @@ TOLERANCE = 1e-4
 it counts as linearly dependent: less could not be estimated in the resamples."""
 
 
+Change: TypeAlias = tuple[str, str, Float64Array, Float64Array, Float64Array]
+"""A variable and its level, the matrices (n_used, n_columns) after and before it changes, and the
+size of the change in each row."""
+
+
 @dataclass(frozen=True, eq=False)
 class Design:
     """A design matrix over `rows` (n_used,), with columns as in `TopicEffects`.
 
-    `variables` are the values of `rows`; `specification` and `offsets` make other matrices of them.
+    `variables` are the values of `rows`; `specification` and `offsets` make other matrices of them,
+    of the columns, and `centers` of the variables that count from a mean.
     """
 
     rows: Int64Array
@@ -49,6 +55,7 @@ class Design:
     variables: pd.DataFrame
     specification: Any
     offsets: Float64Array
+    centers: dict[str, float]
 
     def matrix_with(self, **values: Any) -> Float64Array:
         """Return the matrix (n_used, n_columns) that it would be with other values of variables."""
@@ -61,8 +68,26 @@ class Design:
                     categories=column.cat.categories,
                 )
             variables[name] = value
+        for name, center in self.centers.items():
+            variables[name] = variables[name] - center
         matrix = self.specification.get_model_matrix(variables, context={}, na_action="ignore")
         return np.asarray(matrix, dtype=np.float64) - self.offsets
+
+    def changes(self) -> Iterator[Change]:
+        """Yield the changes of each variable from its reference, or by a step."""
+        for name in map(str, self.variables):
+            column = self.variables[name]
+            if hasattr(column, "cat"):
+                base, *levels = column.cat.categories
+                before, width = self.matrix_with(**{name: base}), np.ones(len(column))
+                for level in levels:
+                    yield name, level, self.matrix_with(**{name: level}), before, width
+                continue
+            step, low, high = float(column.std()) * 1e-3, column.min(), column.max()
+            # Splines are not defined outside of the numbers that they were fitted to.
+            ends = (column + step).clip(upper=high), (column - step).clip(lower=low)
+            after, before = (self.matrix_with(**{name: value}) for value in ends)
+            yield name, "", after, before, (ends[0] - ends[1]).to_numpy()
 
 
 def parse_covariates(covariates: Any, columns: Set[str]) -> tuple[list[Term], dict[str, Any]]:
@@ -216,9 +241,12 @@ def _build(
     """Evaluate the terms, and name the columns."""
     from formulaic import Formula
 
-    model = Formula(terms).get_model_matrix(
-        variables, context={}, output="numpy", na_action="ignore"
-    )
+    # Then the effect of a level is that at the mean of a number with which it interacts.
+    in_functions = " ".join(f.expr for term in terms for f in term.factors if f.expr not in units)
+    words = set(re.findall(r"\w+", in_functions))
+    centers = {name: float(variables[name].mean()) for name in units if name not in words}
+    centred = variables.assign(**{name: variables[name] - mean for name, mean in centers.items()})
+    model = Formula(terms).get_model_matrix(centred, context={}, output="numpy", na_action="ignore")
     matrix = np.ascontiguousarray(model, dtype=np.float64)
     columns = list(model.model_spec.column_names)
     covariates, levels = ["" for _ in columns], ["" for _ in columns]
@@ -233,7 +261,7 @@ def _build(
         elif names[0] in units and len(names) == 1:
             units_of_terms[covariate] = units[covariate]
             if units[covariate] == "unit":  # dates are centred
-                offsets[indices[0]] = float(variables[covariate].to_numpy().mean())
+                offsets[indices[0]] = float(centred[covariate].to_numpy().mean())
         for index in indices:
             covariates[index] = covariate
             # Columns are named as "source[T.press]", "date:source[T.press]" or "bs(date)[1]".
@@ -260,6 +288,7 @@ def _build(
         variables=variables,
         specification=model.model_spec,
         offsets=offsets,
+        centers=centers,
     )
 
 

@@ -78,12 +78,8 @@ class Measurement:
     ----------
     classes : tuple or None
         None for numbers.
-    truth : float64 ndarray of shape (n_rows, n_columns)
-        One column a class, or the number; 0 where `is_gold` is not set.
-    proxy : float64 ndarray of shape (n_rows, n_columns)
-        The predictions, combined by a regression that was fitted without the unit of the row.
-    naive : float64 ndarray of shape (n_rows, n_columns)
-        The predicted class, or number, of each row, by the first prediction.
+    truth, proxy, naive : float64 ndarray of shape (n_rows, n_columns)
+        Gold values, 0 without; combined predictions; predicted classes, or numbers.
     is_gold : bool ndarray of shape (n_rows,)
     decisions : tuple of Decision
 

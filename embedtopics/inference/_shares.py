@@ -69,12 +69,11 @@ def shares(
         correlations[name] = estimates.correlations()
         for cell in range(n_cells):
             rows.append(estimates.row(cell, names[cell] if names else None, name, confidence))
-    columns = () if by is None else (by,) if isinstance(by, str) else tuple(by)
     return MeasuredShares(
         tuple(rows),
         measurement.decisions,
         name=measurement.name,
-        by=columns,
+        by=() if by is None else (by,) if isinstance(by, str) else tuple(by),
         confidence=confidence,
         correlations=correlations,
     )
@@ -85,7 +84,7 @@ def groups_of(data: pd.DataFrame, by: Any, every: str) -> tuple[list[Any], Int64
     checked_choice(every, "every", PERIODS)
     if by is None:
         return [], np.zeros(len(data), dtype=np.int64)
-    parts = []
+    columns = {}
     for name in [by] if isinstance(by, str) else list(by):
         if name not in data:
             raise InputError("by", f"among the columns {', '.join(map(str, data.columns))}", name)
@@ -93,13 +92,10 @@ def groups_of(data: pd.DataFrame, by: Any, every: str) -> tuple[list[Any], Int64
         if pd.api.types.is_datetime64_any_dtype(column):
             starts = column.dt.tz_localize(None).dt.to_period(PERIODS[every]).dt.start_time
             column = starts.dt.strftime("%Y-%m-%d")
-        codes, distinct = pd.factorize(column)
-        parts.append(np.array([*map(str, distinct.tolist()), None], dtype=object)[codes])
-    keys = [None if None in row else row for row in zip(*parts, strict=True)]
-    names = sorted({key for key in keys if key is not None})
-    place = {key: code for code, key in enumerate(names)}
-    of_row = np.array([-1 if key is None else place[key] for key in keys], dtype=np.int64)
-    return [key[0] if len(key) == 1 else key for key in names], of_row
+        columns[name] = column.map(str, na_action="ignore")
+    grouped = pd.DataFrame(columns).groupby(list(columns))
+    names: list[Any] = [key if len(columns) > 1 else key[0] for key, _ in grouped]
+    return names, np.asarray(grouped.ngroup().fillna(-1), dtype=np.int64)
 
 
 class _Cells:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,10 +28,7 @@ class PredictedLabel(str):
 
 
 class Variance(NamedTuple):
-    """The parts of the variance of an estimate: of gold rows, and of the predictions of the others.
-
-    The first falls with the number of gold rows.
-    """
+    """The variance of an estimate by its gold rows, of which more help, and by other rows."""
 
     gold: float
     predictions: float
@@ -165,11 +162,10 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
                 raise InputError(parameter, f"one of the groups {', '.join(map(str, groups))}", one)
         a, b = groups.index(first), groups.index(second)
         correlation = float(self.correlations[name][a, b])
-        ends = [
-            [row.estimate, row.low, row.high] if not is_ratio else _logs(row)
-            for row in (rows[a], rows[b])
-        ]
-        (p1, l1, h1), (p2, l2, h2) = ends
+        ends = [np.array([row.estimate, row.low, row.high]) for row in (rows[a], rows[b])]
+        if is_ratio:
+            ends = [np.log(np.maximum(one, 1e-12)) for one in ends]
+        (p1, l1, h1), (p2, l2, h2) = (one.tolist() for one in ends)
         value = p1 - p2
         low = value - _together(p1 - l1, h2 - p2, correlation)
         high = value + _together(h1 - p1, p2 - l2, correlation)
@@ -180,11 +176,6 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
         if is_ratio:
             value, low, high = (math.exp(one) for one in (value, low, high))
         return Contrast(value, low, high, p)
-
-    def to_latex(self) -> str:
-        """Return the table for LaTeX, with booktabs."""
-        frame = self.to_frame().drop(columns=["gold_low", "gold_high"])
-        return latex_table([list(map(str, frame.columns)), *_cells(frame)])
 
     def _summary(self) -> str:
         first = [
@@ -204,12 +195,8 @@ def _further(row: MeasuredShare, width: float, confidence: float) -> float:
     return max(0.0, math.ceil(row.variance.gold * row.n_gold / allowed) - row.n_gold)
 
 
-def _logs(row: MeasuredShare) -> list[float]:
-    return [math.log(max(one, 1e-12)) for one in (row.estimate, row.low, row.high)]
-
-
-def _together(one: float, other: float, correlation: float) -> float:
-    return math.sqrt(max(one * one + other * other - 2 * correlation * one * other, 0.0))
+def _together(a: float, b: float, correlation: float) -> float:
+    return math.sqrt(max(a * a + b * b - 2 * correlation * a * b, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,22 +297,18 @@ class Regression(Displayed):
         """
         import pandas as pd
 
-        columns = list(MarginalEffect.__dataclass_fields__)
-        rows = [[getattr(one, column) for column in columns] for one in self.marginal]
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame([vars(one) for one in self.marginal])
 
     def to_latex(self) -> str:
         """Return a regression table for LaTeX: corrected, gold rows alone, naive, with booktabs."""
-        head = ["", "Corrected", "Gold rows alone", "Predictions alone"]
-        lines = [head]
-        for i, (outcome, term) in enumerate(self.names):
-            name = term if len(self.classes) == 1 else f"{outcome}: {term}"
-            models = (self.corrected, self.gold, self.naive)
-            lines.append([name, *(f"{one.value[i]:.3f}{_stars(one.p[i])}" for one in models)])
-            lines.append(["", *(f"({one.error[i]:.3f})" for one in models)])
-        n = [f"{self.n_rows:,}", f"{self.n_gold:,}", f"{self.n_rows:,}"]
-        lines.append(["Rows", *n])
-        return latex_table(lines)
+        models = {
+            "Corrected": (self.corrected, self.n_rows),
+            "Gold rows alone": (self.gold, self.n_gold),
+            "Predictions alone": (self.naive, self.n_rows),
+        }
+        several = len(self.classes) > 1
+        names = [f"{one}: {term}" if several else term for one, term in self.names]
+        return latex_regression(names, models)
 
     def _summary(self) -> str:
         return (
@@ -364,18 +347,8 @@ class LabelPlan:
         )
 
 
-def _stars(p: float) -> str:
-    return "***" if p < 0.001 else "**" if p < 0.01 else "*" if p < 0.05 else ""
-
-
-def _cells(frame: pd.DataFrame) -> list[list[str]]:
-    def show(value: Any) -> str:
-        if isinstance(value, float):
-            return "" if math.isnan(value) else f"{value:.3f}"
-        return "" if value is None else str(value)
-
-    return [[show(value) for value in row] for row in frame.itertuples(index=False)]
-
+STARS = (0.05, 0.01, 0.001)
+"""P-values below which a coefficient has one, two and three stars."""
 
 _TEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -383,12 +356,19 @@ _TEX = {
 }  # fmt: skip
 
 
-def latex_table(lines: list[list[str]]) -> str:
-    """Return lines of cells, the head first, as a LaTeX tabular; all text is escaped."""
-    rows = [
-        " & ".join("".join(_TEX.get(sign, sign) for sign in cell) for cell in line) + r" \\"
-        for line in lines
-    ]
-    layout = "l" + "r" * (len(lines[0]) - 1)
-    body = [r"\toprule", rows[0], r"\midrule", *rows[1:], r"\bottomrule"]
-    return "\n".join([f"\\begin{{tabular}}{{{layout}}}", *body, r"\end{tabular}"])
+def latex_regression(names: Sequence[str], models: Mapping[str, tuple[Coefficients, int]]) -> str:
+    """Return models of the same terms, with their rows, as columns of a table for LaTeX.
+
+    Errors stand in parentheses below the coefficients, and stars mark p-values.
+    """
+    lines = [["", *models]]
+    for i, name in enumerate(names):
+        fits = [one for one, _ in models.values()]
+        stars = ["*" * sum(one.p[i] < level for level in STARS) for one in fits]
+        values = [f"{one.value[i]:.3f}{mark}" for one, mark in zip(fits, stars, strict=True)]
+        lines += [[name, *values], ["", *(f"({one.error[i]:.3f})" for one in fits)]]
+    lines.append(["Rows", *(f"{n:,}" for _, n in models.values())])
+    cells = [["".join(_TEX.get(sign, sign) for sign in cell) for cell in line] for line in lines]
+    head, *rows = [" & ".join(line) + r" \\" for line in cells]
+    body = [r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
+    return "\n".join([f"\\begin{{tabular}}{{l{'r' * len(models)}}}", *body])

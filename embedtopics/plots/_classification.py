@@ -30,6 +30,7 @@ from embedtopics.plots._theme import (
     scatter,
     small,
 )
+from embedtopics.topics.trends.results import TopicEffects
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -40,6 +41,7 @@ _KEY = (
     f'<span style="color:{GREY}">● labels alone</span>  ✕ predicted'
 )
 _SCALE = [[0.0, "#ffffff"], [1.0, PALETTE[0]]]
+_ZERO_LINE: Spec = {"showgrid": True, "zeroline": True, "zerolinecolor": GREY}
 
 
 def confusion(report: ClassificationReport) -> Figure:
@@ -188,11 +190,8 @@ def prevalence(estimates: MeasuredShares, classes: Sequence[Any] | None = None) 
     every = list(dict.fromkeys(one.name for one in estimates))
     shown = list(classes) if classes is not None else every[-1:]
     if classes is None and len(every) > 2:
-        means = {
-            name: float(np.mean([one.estimate for one in estimates if one.name == name]))
-            for name in every
-        }
-        shown = sorted(every, key=lambda name: -means[name])[:_PANELS]
+        sums = {name: sum(one.estimate for one in estimates.of(name=name)) for name in every}
+        shown = sorted(every, key=lambda name: -sums[name])[:_PANELS]
     if not shown or any(name not in every for name in shown):
         raise InputError("classes", f"some of the classes {every}", classes)
     groups = list(dict.fromkeys(one.group for one in estimates))
@@ -226,14 +225,15 @@ def prevalence(estimates: MeasuredShares, classes: Sequence[Any] | None = None) 
     return figure.update_layout(annotations=notes, showlegend=False)
 
 
-def forest(fit: Regression) -> Figure:
+def forest(fit: Regression | TopicEffects) -> Figure:
     """Draw the coefficients of a regression, except intercepts, with their intervals.
 
     Dots are corrected estimates, grey dots those of the gold rows alone, crosses of predictions.
+    Of the effects on topics, dots are average marginal effects, in a panel for each covariate.
 
     Parameters
     ----------
-    fit : Regression
+    fit : Regression or TopicEffects
 
     Returns
     -------
@@ -241,6 +241,8 @@ def forest(fit: Regression) -> Figure:
     """
     import plotly.graph_objects as go
 
+    if isinstance(fit, TopicEffects):
+        return _forest_of_topics(fit)
     frame = fit.to_frame().query("term != 'intercept'")
     names = list(("" if len(fit.classes) == 1 else frame["outcome"] + ": ") + frame["term"])
     values = frame[["effect", "low", "high", "gold", "gold_low", "gold_high", "naive"]].to_numpy()
@@ -248,10 +250,30 @@ def forest(fit: Regression) -> Figure:
     text = f"<b>{caption(fit.formula, 50)}</b><br>{small(fit.family)}<br>{small(_KEY)}"
     layout = base_layout(30 * len(names) + 130, t=90, b=36) | {
         "title": {"text": text, "x": 0.02, "y": 0.96, "yanchor": "top", "font": {"size": 13}},
-        "xaxis": {"showgrid": True, "zeroline": True, "zerolinecolor": GREY},
+        "xaxis": _ZERO_LINE,
         "yaxis": name_axis(names, 26),
     }
     return go.Figure(_share_traces(rows, range(len(rows)), is_time=False, form=".3g"), layout)
+
+
+def _forest_of_topics(fit: TopicEffects) -> Figure:
+    panels = list(fit.marginal_effects().groupby(["covariate", "level"], sort=False))
+    heights = [26 * len(fit.topics) + 24] * len(panels)
+    figure = panel_figure(heights, between=64, margin={"t": 60, "b": 28})
+    notes = []
+    for panel, ((name, level), frame) in enumerate(panels):
+        ends = frame[["effect", "low", "high"]].to_numpy().tolist()
+        rows = [MeasuredShare(None, None, fit.n_rows, 0, *one) for one in ends]
+        for trace in _share_traces(rows, range(len(rows)), is_time=False, form="+.1%"):
+            figure.add_trace(trace | axes_of(panel))
+        x, y = axis_keys(panel)
+        axis = _ZERO_LINE | {"tickformat": "+.1%"}
+        figure.update_layout({x: axis, y: name_axis(list(frame["label"]), 36)})
+        reference, unit = frame[["reference", "unit"]].iloc[0]
+        about = f"against {reference}" if reference else f"for one {unit} more"
+        title = heading(f"{name}: {level}".rstrip(": "), f"change of the share {about}", 60)
+        notes.append(panel_note(figure, panel, title))
+    return figure.update_layout(annotations=notes, showlegend=False)
 
 
 def _share_traces(
@@ -270,8 +292,8 @@ def _share_traces(
         ends["array"] = [getattr(one, high) - v for one, v in zip(shares, values, strict=True)]
         ends["arrayminus"] = [v - getattr(one, low) for one, v in zip(shares, values, strict=True)]
         texts = [
-            f"{v:{form}} [{getattr(one, low):{form}}, {getattr(one, high):{form}}], "
-            f"{one.n_gold:,} of {one.n:,} texts labelled"
+            f"{v:{form}} [{getattr(one, low):{form}}, {getattr(one, high):{form}}]"
+            + (f", {one.n_gold:,} of {one.n:,} texts labelled" if one.n_gold else "")
             for one, v in zip(shares, values, strict=True)
         ]
         moved = places if is_time else [place + shift for place in places]
@@ -281,11 +303,12 @@ def _share_traces(
         style[f"error_{'y' if is_time else 'x'}"] = ends
         return turned(moved, values, mode, **style, **hover(texts, "text"))
 
+    traces = [dots("estimate", "low", "high", PALETTE[0], 9, 0.0)]
     predicted = [one.naive for one in shares]
-    cross = {"symbol": "x-thin", "size": 8, "line": {"width": 1.5, "color": INK}}
-    texts = [f"{value:{form}} predicted" for value in predicted]
-    traces = [turned(places, predicted, marker=cross, **hover(texts, "text"))]
-    traces.append(dots("estimate", "low", "high", PALETTE[0], 9, 0.0))
+    if any(one == one for one in predicted):
+        cross = {"symbol": "x-thin", "size": 8, "line": {"width": 1.5, "color": INK}}
+        texts = [f"{value:{form}} predicted" for value in predicted]
+        traces.insert(0, turned(places, predicted, marker=cross, **hover(texts, "text")))
     if any(one.gold == one.gold for one in shares):
         traces.insert(0, dots("gold", "gold_low", "gold_high", "#b4bbc4", 6, 0.28))
     return traces

@@ -249,7 +249,7 @@ QUESTIONS = {
     ),
     "keyness": lambda r: et.topics.keyness(r, 0, 1),
     "effects": lambda r: et.topics.effects(
-        r, {"vowels": [text.count("a") for text in r.corpus.texts]}, n_resamples=50
+        r, {"vowels": [text.count("a") for text in r.corpus.texts]}
     ).to_frame().round(9),
     "concordance": lambda r: pd.Series(
         sorted(et.topics.concordance(r, r.topics[0].keywords[0], n_occurrences=9)["id"])

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from embedtopics._utils.display import Displayed
+from embedtopics._utils.display import Displayed, spell_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.decisions import Decision
+from embedtopics.inference.results import Coefficients, MarginalEffect, latex_regression
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array
 
 Times = npt.NDArray[np.datetime64]
@@ -199,10 +200,10 @@ class TopicGroups(_ByTopic):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TopicEffects(_ByTopic):
-    """Effects of covariates on the share of each topic: coefficients of one linear model each.
+class TopicEffects(Displayed):
+    """Effects of covariates on the share of each topic: coefficients of one model each.
 
-    In the arrays by topic, row `i` is topic `i` and the last row is that of no topic.
+    Row `i` of the arrays by topic is that of ``topics[i]``.
 
     Parameters
     ----------
@@ -212,11 +213,17 @@ class TopicEffects(_ByTopic):
         Reference level of each categorical covariate.
     units : mapping of str to str
         Unit of each numeric covariate: "day", "month" or "year" for dates, else "unit".
+    topics : tuple of int or str
+        Topic ids, -1 for no topic; of topics that were added up, such as "3+7".
     labels : tuple of str, one a topic
-    coefficients, low, high : float64 ndarray of shape (n_topics + 1, n_columns)
-        Change of the share for one unit of the covariate, or from the reference to the level.
-    draws : float64 ndarray of shape (n_resamples, n_topics + 1, n_columns)
-        Coefficients in the resamples.
+    link : {"identity", "logit"}
+    shares : float64 ndarray of shape (n_topics,)
+        Share of each topic among the rows of the model.
+    coefficients, errors, low, high, p : float64 ndarray of shape (n_topics, n_columns)
+        Change of the share, or of its log odds, for one unit of the covariate, or from the
+        reference to the level; its standard error, interval and p-value.
+    marginal : tuple of MarginalEffect
+        Average marginal effects, topic by topic.
     n_rows, n_documents : int
         Rows in the model, and distinct texts among them.
     n_replicates : int
@@ -229,11 +236,16 @@ class TopicEffects(_ByTopic):
     levels: tuple[str, ...]
     references: Mapping[str, str]
     units: Mapping[str, str]
+    topics: tuple[Any, ...]
     labels: tuple[str, ...]
+    link: str
+    shares: Float64Array
     coefficients: Float64Array
+    errors: Float64Array
     low: Float64Array
     high: Float64Array
-    draws: Float64Array
+    p: Float64Array
+    marginal: tuple[MarginalEffect, ...]
     n_rows: int
     n_documents: int
     n_replicates: int
@@ -251,7 +263,9 @@ class TopicEffects(_ByTopic):
 
     def _summary(self) -> str:
         names = ", ".join(dict.fromkeys(self.covariates[1:]))
-        return f"{self.n_topics} topics by {names}; {self.n_rows:,} rows; {self.carries}"
+        scale = "" if self.link == "identity" else " in log odds"
+        shares = spell_count(len(self.topics), "share", "shares")
+        return f"{shares}{scale} by {names}; {self.n_rows:,} rows; {self.carries}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each topic and coefficient, without the intercept.
@@ -259,24 +273,53 @@ class TopicEffects(_ByTopic):
         Returns
         -------
         DataFrame
-            Columns topic (-1 for none), label, covariate, level and reference (empty for numeric
-            covariates), unit (empty for others), effect, low and high (of a share from 0 to 1).
+            Columns topic (-1 for none), label, share (of the topic in all rows), covariate, level
+            and reference (empty for numeric covariates), unit (empty for others), effect (of a
+            share from 0 to 1, or of its log odds), low, high and p. Each p-value is that of its
+            effect alone: of 20 without any effect, one is below 0.05 by chance.
         """
-        columns = range(1, len(self.columns))
-        n_rows, n_own = self.n_topics + 1, len(columns)
-        covariates = [self.covariates[i] for i in columns]
-        return pd.DataFrame(
-            {
-                **self._topics(n_own),
-                "covariate": covariates * n_rows,
-                "level": [self.levels[i] for i in columns] * n_rows,
-                "reference": [self.references.get(name, "") for name in covariates] * n_rows,
-                "unit": [self.units.get(name, "") for name in covariates] * n_rows,
-                "effect": self.coefficients[:, 1:].ravel(),
-                "low": self.low[:, 1:].ravel(),
-                "high": self.high[:, 1:].ravel(),
-            }
-        )
+        changes = list(zip(self.covariates[1:], self.levels[1:], strict=True))
+        arrays = (self.coefficients, self.low, self.high, self.p)
+        return self._frame(changes, np.stack([one[:, 1:] for one in arrays], axis=2))
+
+    def marginal_effects(self) -> pd.DataFrame:
+        """Return the average effect of each variable on the share, with the columns of `to_frame`.
+
+        It is the mean over the rows of the change of the share (from 0 to 1) if the variable
+        changes from its reference to the level, or by one unit, and the others stay as they are.
+        With the identity link and without interactions or splines it equals the coefficients.
+        """
+        n = len(self.marginal) // max(len(self.topics), 1)
+        changes = [(one.variable, one.level) for one in self.marginal[:n]]
+        values = [(one.effect, one.low, one.high, one.p) for one in self.marginal]
+        return self._frame(changes, np.array(values).reshape(len(self.topics), n, 4))
+
+    def _frame(self, changes: list[tuple[str, str]], values: Float64Array) -> pd.DataFrame:
+        shared = [
+            (name, level, self.references.get(name, ""), self.units.get(name, ""))
+            for name, level in changes
+        ]
+        cells = [
+            (*topic, *of_change, *numbers)
+            for topic, rows in zip(
+                zip(self.topics, self.labels, self.shares, strict=True),
+                values.tolist(),
+                strict=True,
+            )
+            for of_change, numbers in zip(shared, rows, strict=True)
+        ]
+        columns = ["topic", "label", "share", "covariate", "level", "reference", "unit"]
+        return pd.DataFrame(cells, columns=[*columns, "effect", "low", "high", "p"])
+
+    def to_latex(self) -> str:
+        """Return a regression table for LaTeX, with a column for each topic and booktabs.
+
+        Choose the topics by ``effects(result, ..., topics=[0, 3])``.
+        """
+        arrays = (self.coefficients, self.errors, self.low, self.high, self.p)
+        rows = map(Coefficients, *arrays)
+        models = {one: (fit, self.n_rows) for one, fit in zip(self.labels, rows, strict=True)}
+        return latex_regression(self.columns, models)
 
 
 def _by_topic(result: TopicTrends | TopicGroups, what: str) -> pd.DataFrame:

@@ -4,9 +4,11 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 
 from embedtopics import topics
 from embedtopics.clustering.results import NOISE
+from embedtopics.plots import forest
 from embedtopics.topics.trends import _effects
 from tests.factories import each, make_result, refuses
 
@@ -36,7 +38,7 @@ def effects_with(replicates, monkeypatch, *args, **options):
 
 def test_coefficients_are_those_of_least_squares(result, source):
     rows, design, levels = dummies(result, source)
-    found = topics.effects(result, {"date": "date", "source": source}, n_resamples=20)
+    found = topics.effects(result, {"date": "date", "source": source})
     assert found.references == {"source": levels[0]}
     assert found.columns[2:] == tuple(f"source: {level}" for level in levels[1:])
     shares = result.labels[rows][:, None] == np.array([*range(result.n_topics), NOISE])
@@ -58,7 +60,7 @@ def test_one_group_covariate_gives_the_differences_of_shares(result, source):
 def test_resamples_draw_distinct_texts_with_all_their_rows(result, source):
     # the interval is compared with one that is drawn by hand
     rows, design, _ = dummies(result, source)
-    found = topics.effects(result, {"date": "date", "source": source}, n_resamples=2000)
+    found = topics.effects(result, {"date": "date", "source": source})
     of_row = result.documents.of_row[rows]
     members = [np.flatnonzero(of_row == d) for d in range(len(result.documents))]
     shares = (result.labels[rows] == 0).astype(float)
@@ -67,7 +69,7 @@ def test_resamples_draw_distinct_texts_with_all_their_rows(result, source):
     for _ in range(600):
         taken = np.concatenate([members[d] for d in rng.integers(0, len(members), len(members))])
         drawn.append(np.linalg.lstsq(design[taken], shares[taken], rcond=None)[0])
-    assert found.draws[:, 0].std(axis=0) == pytest.approx(np.std(drawn, axis=0), rel=0.12)
+    assert found.errors[0] == pytest.approx(np.std(drawn, axis=0), rel=0.12)
 
 
 @pytest.mark.slow
@@ -90,7 +92,6 @@ def test_intervals_hold_planted_effects_nineteen_times_in_twenty():
             result,
             {"x": x[of_row], "group": np.where(group[of_row] == 1, "b", "a")},
             reference={"group": "a"},
-            n_resamples=200,
             random_state=number,
         )
         true = np.array([[0.15, 0.1], [-0.075, -0.05], [-0.075, -0.05]])
@@ -124,14 +125,14 @@ def test_topics_that_do_not_come_back_have_wider_intervals(result, source, monke
 
 def test_replicates_are_made_of_a_fit(branched):
     source = np.where(np.arange(len(branched.corpus)) % 2, "a", "b")
-    found = topics.effects(branched, {"source": source}, replicates=2, n_resamples=40)
+    found = topics.effects(branched, {"source": source}, replicates=2)
     assert found.n_replicates == 2 and np.isfinite(found.low).all()
-    again = topics.effects(branched, {"source": source}, replicates=2, n_resamples=40)
-    assert np.array_equal(found.draws, again.draws)
-    by_default = topics.effects(branched, {"source": source}, n_resamples=40)
+    again = topics.effects(branched, {"source": source}, replicates=2)
+    assert np.array_equal(found.low, again.low)
+    by_default = topics.effects(branched, {"source": source})
     assert by_default.n_replicates == 5 and not by_default.decisions
     foreign = dataclasses.replace(branched, tree=None)
-    (note,) = topics.effects(foreign, {"source": source}, n_resamples=40).decisions
+    (note,) = topics.effects(foreign, {"source": source}).decisions
     assert note.name == "no_replicates" and "default stages" in note.message
 
 
@@ -142,25 +143,24 @@ def test_a_replicate_without_a_level_changes_nothing_of_it(result, monkeypatch):
     without = labels.copy()
     without[inside] = -2
     plain, carried = (
-        effects_with(given, monkeypatch, result, {"level": level}, n_resamples=60)
-        for given in ([], [without])
+        effects_with(given, monkeypatch, result, {"level": level}) for given in ([], [without])
     )
-    assert carried.n_replicates == 1 and np.isfinite(carried.draws).all()
-    assert carried.draws == pytest.approx(plain.draws, abs=1e-9)
+    assert carried.n_replicates == 1 and np.isfinite(carried.low).all()
+    assert carried.errors == pytest.approx(plain.errors, abs=1e-9)
 
 
 def test_formula_list_and_frame_say_the_same(result, source):
     result = with_columns(result, source=source)
     forms = ["~ date + source", ["date", "source"], {"date": "date", "source": source}]
-    found = [topics.effects(result, form, n_resamples=20) for form in forms]
-    assert np.array_equal(found[0].draws, found[1].draws)
-    assert np.array_equal(found[0].draws, found[2].draws)
+    found = [topics.effects(result, form) for form in forms]
+    assert np.array_equal(found[0].low, found[1].low)
+    assert np.array_equal(found[0].low, found[2].low)
 
 
 def test_rows_that_lack_a_covariate_are_left_out(result, source):
     some = source.astype(object)
     some[:50] = None
-    found = topics.effects(result, {"source": some}, n_resamples=20)
+    found = topics.effects(result, {"source": some})
     assert found.n_rows == (result.documents.of_row[50:] >= 0).sum()
     assert found.decisions[0].value == 50
 
@@ -168,18 +168,16 @@ def test_rows_that_lack_a_covariate_are_left_out(result, source):
 def test_rare_levels_are_put_together_and_one_of_them_has_a_wide_interval(result, source):
     some = source.astype(object)
     some[0] = "once"
-    found = topics.effects(result, {"source": some}, replicates=0, n_resamples=100)
+    found = topics.effects(result, {"source": some}, replicates=0)
     assert "source: once" in found.columns and not found.decisions
     column = found.columns.index("source: once")
     assert (found.high - found.low)[0, column] > 0.9
     some[:6] = ["once", "twice", "twice", "(other)", "(other)", "(other)"]
-    found = topics.effects(result, {"source": some}, replicates=0, n_resamples=100)
+    found = topics.effects(result, {"source": some}, replicates=0)
     (note,) = found.decisions
     assert note.name == "source_levels_pooled" and note.value == 3
     assert "source: (other)" in found.columns and len(found.columns) == 4
-    named = topics.effects(
-        result, {"source": some}, reference={"source": "twice"}, replicates=0, n_resamples=20
-    )
+    named = topics.effects(result, {"source": some}, reference={"source": "twice"}, replicates=0)
     assert named.references == {"source": "twice"} and len(named.columns) == 5
 
 
@@ -195,9 +193,7 @@ def test_levels_of_a_dozen_rows_hold_their_effect(n_level):
             base, clustering=dataclasses.replace(base.clustering, labels=labels)
         )
         level = np.where(rng.permutation(n) < n_level, "rare", "usual")[base.documents.of_row]
-        found = topics.effects(
-            result, {"level": level}, replicates=0, n_resamples=200, random_state=number
-        )
+        found = topics.effects(result, {"level": level}, replicates=0, random_state=number)
         held.append((found.low[:3, 1] <= 0) & (found.high[:3, 1] >= 0))
     # Percentiles of resampled texts hold the first in 27 to 45 % of the cases.
     assert (np.mean(held, axis=0) > 0.9).all()
@@ -219,7 +215,7 @@ def test_rows_of_an_author_are_no_more_than_one_witness():
         names = np.array([f"author {a}" for a in author])[of_row]
         for found, units in ((held, names), (alone, None)):
             one = topics.effects(
-                result, {"group": group}, units=units, replicates=0, n_resamples=200,
+                result, {"group": group}, units=units, replicates=0,
                 random_state=number,
             )  # fmt: skip
             found.append((one.low[:3, 1] <= 0) & (one.high[:3, 1] >= 0))
@@ -273,8 +269,8 @@ def test_numbers_that_nearly_follow_from_others_are_refused(result, apart):
 def test_dates_count_in_a_unit_that_fits_their_span(result, days, unit, length):
     place = np.linspace(0, days, len(result.corpus))
     dates = pd.Timestamp("2001-01-01") + pd.to_timedelta(place, unit="D")
-    found = topics.effects(result, {"when": dates.to_numpy()}, n_resamples=20)
-    plain = topics.effects(result, {"when": place / length}, n_resamples=20)
+    found = topics.effects(result, {"when": dates.to_numpy()})
+    plain = topics.effects(result, {"when": place / length})
     assert found.units == {"when": unit}
     assert found.coefficients[:, 1] == pytest.approx(plain.coefficients[:, 1], abs=1e-6)
 
@@ -282,28 +278,27 @@ def test_dates_count_in_a_unit_that_fits_their_span(result, days, unit, length):
 def test_dates_and_numbers_among_missing_values_are_counted(result):
     dates = [None, *(moment.date() for moment in result.corpus.time[1:].dt.normalize())]
     numbers = np.array([None, *(i % 7 for i in range(1, len(dates)))], dtype=object)
-    found = topics.effects(result, {"when": dates, "how_many": numbers}, n_resamples=20)
+    found = topics.effects(result, {"when": dates, "how_many": numbers})
     assert found.columns == ("intercept", "when", "how_many")
     assert found.units == {"when": "month", "how_many": "unit"}
     same = topics.effects(
         result,
         {"when": result.corpus.time.where(numbers != None), "how_many": pd.to_numeric(numbers)},  # noqa: E711
-        n_resamples=20,
     )
     assert same.coefficients == pytest.approx(found.coefficients)
 
 
-def test_many_levels_take_the_memory_of_the_rows_and_not_of_all_pairs_of_levels():
+def test_many_levels_take_the_memory_of_the_rows_and_not_of_all_pairs_of_levels(monkeypatch):
     import tracemalloc
 
-    n_levels, n_documents = 45, 6000
+    n_levels, n_documents = 30, 3000
     result = make_result(n_documents=n_documents, n_topics=2, dated=False)
     rng = np.random.default_rng(0)
     levels = {
         name: rng.integers(0, n_levels, len(result.corpus)).astype(str) for name in ("a", "b")
     }
     tracemalloc.start()
-    topics.effects(result, levels, n_resamples=20)
+    topics.effects(result, levels)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * n_documents * (2 * n_levels) ** 2 / 3
@@ -311,7 +306,10 @@ def test_many_levels_take_the_memory_of_the_rows_and_not_of_all_pairs_of_levels(
 
 WRONG = each(
     reference=[{"source": "mirror"}, {"date": "2020"}],
-    n_resamples=[2],
+    link=["probit"],
+    topics=[[99], [-1], {"none": []}],
+    within=[[0]],
+    shares=[np.ones((3, 2))],
     units=["nobody", [1, 2]],
     replicates=[-1],
 )
@@ -335,14 +333,14 @@ def with_columns(result, **columns):
 def test_interactions_are_those_of_least_squares(result, source):
     words = np.arange(len(source)) % 17
     result = with_columns(result, source=source, words=words)
-    found = topics.effects(result, "~ words * source", replicates=0, n_resamples=20)
+    found = topics.effects(result, "~ words * source", replicates=0)
     reference = found.references["source"]
     others = found.levels[2:4]
     assert found.covariates[4:] == ("words:source",) * 2 and found.levels[4:] == others
     used = result.documents.of_row >= 0
     levels = np.array([source == level for level in others], dtype=float)
     centred = words - words[used].mean()
-    raw = np.vstack([np.ones(len(words)), centred, levels, levels * words])[:, used].T
+    raw = np.vstack([np.ones(len(words)), centred, levels, levels * centred])[:, used].T
     inside = np.equal.outer(result.labels[used], [*range(result.n_topics), -1]).astype(float)
     expected = np.linalg.lstsq(raw, inside, rcond=None)[0].T
     assert reference not in others
@@ -351,8 +349,66 @@ def test_interactions_are_those_of_least_squares(result, source):
 
 def test_splines_have_a_column_for_each_basis_function(result, source):
     result = with_columns(result, source=source)
-    found = topics.effects(result, "~ bs(date, df=4) + source", replicates=0, n_resamples=20)
+    found = topics.effects(result, "~ bs(date, df=4) + source", replicates=0)
     assert found.covariates[1:5] == ("bs(date, df=4)",) * 4
     assert found.levels[1:5] == ("1", "2", "3", "4")
     assert found.coefficients.sum(axis=0)[1:] == pytest.approx(0, abs=1e-9)
-    assert np.isfinite(found.draws).all()
+    assert np.isfinite(found.errors).all()
+
+
+@pytest.mark.parametrize("is_fractional", [False, True])
+def test_the_logit_link_is_that_of_quasi_likelihood(result, source, is_fractional):
+    rows, design, levels = dummies(result, source)
+    mixed = topics.mixtures(result) if is_fractional else None
+    before = None if mixed is None else mixed.toarray()
+    found = topics.effects(
+        result, {"date": "date", "source": source}, link="logit", shares=mixed, replicates=0
+    )
+    y = (result.labels[rows] == 0).astype(float)
+    if is_fractional:
+        y = before[rows, 0].astype(float)
+        assert np.array_equal(mixed.toarray(), before)
+    clusters = {"cov_type": "cluster", "cov_kwds": {"groups": result.documents.of_row[rows]}}
+    theirs = sm.GLM(y, design, family=sm.families.Binomial()).fit(**clusters)
+    assert found.coefficients[0] == pytest.approx(theirs.params, rel=1e-6)
+    assert found.errors[0] == pytest.approx(theirs.bse, rel=0.03)  # HC3 for theirs of clusters
+    effects = found.marginal_effects().set_index(["topic", "level"])
+    other = design.copy()
+    other[:, 2:] = 0.0
+    base = theirs.predict(other).mean()
+    other[:, 2] = 1.0
+    assert effects.loc[(0, levels[1]), "effect"] == pytest.approx(
+        theirs.predict(other).mean() - base
+    )
+    assert effects.loc[0, "share"].iloc[0] == pytest.approx(y.mean())
+
+
+def test_topics_add_up_and_divide(result, source):
+    covariates = {"source": source}
+    plain = topics.effects(result, covariates)
+    both = topics.effects(result, covariates, topics={"both": [0, 2], "one": 1})
+    assert both.topics == ("0+2", 1) and both.labels == ("both", "one")
+    assert both.coefficients[0] == pytest.approx(plain.coefficients[[0, 2]].sum(axis=0))
+    pd.testing.assert_frame_equal(plain.marginal_effects(), plain.to_frame())
+    inside = np.isin(result.labels, [0, 2])
+    ratio = topics.effects(result, covariates, topics=[0], within=[0, 2], link="logit")
+    counts = pd.crosstab(source[inside], result.labels[inside] == 0)
+    odds = np.log(counts[True] / counts[False])
+    expected = [odds[level] - odds[ratio.references["source"]] for level in ratio.levels[1:]]
+    assert ratio.coefficients[0, 1:] == pytest.approx(expected) and ratio.n_rows == inside.sum()
+    assert list(forest(both).data[0].x) == both.marginal_effects()["effect"][::2].tolist()
+    table = ratio.to_latex()
+    assert f"Rows & {inside.sum():,}" in table and ratio.labels[0] in table
+
+
+def test_a_level_without_a_topic_has_finite_log_odds(result):
+    of_topic = result.labels == 0
+    level = np.where(np.cumsum(~of_topic) * ~of_topic % 20 == 1, "without", "with")
+    found = topics.effects(result, {"level": level}, link="logit", replicates=0)
+    assert "separate" in found.decisions[-1].message
+    # Half a text is added inside and outside at both levels (Haldane 1940).
+    used = result.documents.of_row >= 0
+    a, b = (np.sum(used & of_topic & (level == one)) + 0.5 for one in ("without", "with"))
+    c, d = (np.sum(used & ~of_topic & (level == one)) + 0.5 for one in ("without", "with"))
+    assert found.coefficients[0, 1] == pytest.approx(np.log(a * d / (b * c)), rel=1e-3)
+    assert found.low[0, 1] < found.coefficients[0, 1] < found.high[0, 1] < np.inf

@@ -28,7 +28,7 @@ class PredictedLabel(str):
 
 
 class Variance(NamedTuple):
-    """The variance of an estimate by its gold rows, of which more help, and by other rows."""
+    """The variance of an estimate by its gold rows, and by the predictions of other rows."""
 
     gold: float
     predictions: float

@@ -63,10 +63,8 @@ class Design:
         for name, value in values.items():
             column = variables[name]
             if hasattr(column, "cat"):
-                value = pd.Categorical(
-                    [value] * len(column) if isinstance(value, str) else value,
-                    categories=column.cat.categories,
-                )
+                cells = [value] * len(column) if isinstance(value, str) else value
+                value = pd.Categorical(cells, categories=column.cat.categories)
             variables[name] = value
         for name, center in self.centers.items():
             variables[name] = variables[name] - center

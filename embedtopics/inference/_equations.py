@@ -100,7 +100,7 @@ class Equations:
         return beta
 
 
-class Estimate(NamedTuple):
+class FitEstimate(NamedTuple):
     """Coefficients (n_coefficients,), their covariance, and degrees of freedom of each."""
 
     beta: Float64Array
@@ -117,7 +117,7 @@ class Estimate(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class EquationFit:
     """A regression on rows whose outcomes are known: the solution of its equations.
 
     The equations count rows of the sample. `prior` are equations of no row, which keep the
@@ -188,16 +188,16 @@ class Fit:
         rows[self.equations.row] = self.equations.moments(self.family, self.beta) @ self.inverse
         return self.sample.by_unit(self.sample.parts(rows, self.leverage()))
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> FitEstimate:
         """Return the coefficients, with the robust covariance of units."""
         added = self.influence()
-        return Estimate(self.beta.T.ravel(), added.T @ added, self.df())
+        return FitEstimate(self.beta.T.ravel(), added.T @ added, self.df())
 
 
 def marginal_effects(
     changes: Iterable[Change],
-    fit: Fit,
-    estimate: Estimate,
+    fit: EquationFit,
+    estimate: FitEstimate,
     classes: tuple[Any, ...],
     confidence: float = 0.95,
 ) -> Iterator[MarginalEffect]:
@@ -215,6 +215,6 @@ def marginal_effects(
             gradient = (slopes[0][:, j].T @ after - slopes[1][:, j].T @ before).ravel()
             variance = (gradient @ estimate.covariance @ gradient).reshape(1, 1)
             df = fit.df(gradient[:, None])
-            effect = Estimate(value, variance, df).coefficients(confidence)
+            effect = FitEstimate(value, variance, df).coefficients(confidence)
             ends = (effect.value, effect.low, effect.high, effect.p)
             yield MarginalEffect(str(one), name, level, *(float(end[0]) for end in ends))

@@ -8,15 +8,16 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.checks import checked_choice, checked_level
 from embedtopics.errors import InputError
 from embedtopics.inference._design import Design, make_design, parse_covariates
 from embedtopics.inference._equations import (
+    EquationFit,
     Equations,
-    Estimate,
-    Fit,
+    FitEstimate,
     inverse_of,
     marginal_effects,
 )
@@ -100,15 +101,17 @@ def regress(
         found = f"{inside.sum()} for {x.shape[1]} coefficients"
         raise InputError("gold", "more rows than coefficients", found=found)
     of_gold = Equations(x[inside], outcome.truth[inside], sample.weight[inside], n[inside])
-    gold = Fit(family, of_gold, sample)
+    gold = EquationFit(family, of_gold, sample)
     if gold.is_separated:
         remedy = 'use family="linear", leave out a covariate, or code more rows'
         raise InputError("formula", "one that does not separate the gold rows", remedy=remedy)
     corrected, factor = _corrected(gold, _expanded(design, outcome, by_name, measured))
     if measured:
-        x = design.matrix_with(**{name: _naive_values(by_name[name], rows) for name in measured})
+        x = design.matrix_with(**{name: _cells(by_name[name])[rows] for name in measured})
     ones = np.ones(len(n))
-    naive = Fit(family, Equations(x, outcome.naive, ones, n), Sample.of(ones, n * 0, sample.unit))
+    naive = EquationFit(
+        family, Equations(x, outcome.naive, ones, n), Sample.of(ones, n * 0, sample.unit)
+    )
     effects = marginal_effects(design.changes(), gold, corrected, classes, confidence)
     return Regression(
         corrected=corrected.coefficients(confidence),
@@ -165,12 +168,8 @@ def _design(
         if name in by_name:
             measured.append(name)
             one = by_name[name]
-            values = np.where(is_gold[:, None], one.truth, one.naive)
-            if one.classes is None:
-                columns[name] = pd.Series(values[:, 0])
-            else:
-                labels = np.array([str(label) for label in one.classes], dtype=object)
-                columns[name] = pd.Series(labels[values.argmax(axis=1)])
+            columns[name] = pd.Series(np.where(is_gold, _cells(one, one.truth), _cells(one)))
+            if one.classes is not None:
                 reference = {name: str(one.classes[0])} | reference
         elif name in first.data:
             columns[name] = first.data[name]
@@ -178,6 +177,14 @@ def _design(
             raise InputError("formula", f"made of the columns {', '.join(sorted(names))}", name)
     rows = np.ones(len(first), dtype=np.bool_)
     return make_design(terms, columns, rows, first.sample.unit, reference), measured
+
+
+def _cells(one: Measurement, values: Float64Array | None = None) -> npt.NDArray[Any]:
+    """Return the number, or the class in words, of each row: the predicted one by default."""
+    values = one.naive if values is None else values
+    if one.classes is None:
+        return values[:, 0]
+    return np.array([*map(str, one.classes)], dtype=object)[values.argmax(axis=1)]
 
 
 class _Outcome(NamedTuple):
@@ -225,7 +232,7 @@ def _outcome(
     return _Outcome(*(array[:, place] for array in arrays)), family or "linear", (target,)
 
 
-def _corrected(gold: Fit, predicted: Equations) -> tuple[Estimate, Float64Array]:
+def _corrected(gold: EquationFit, predicted: Equations) -> tuple[FitEstimate, Float64Array]:
     """Correct the estimate of the gold rows by the equations of predictions; and the factors k."""
     family, sample, beta = gold.family, gold.sample, gold.beta
     of_predicted = np.zeros((len(sample.weight), beta.size))
@@ -241,13 +248,7 @@ def _corrected(gold: Fit, predicted: Equations) -> tuple[Estimate, Float64Array]
     square = np.square(b).sum(axis=0)
     factor = np.clip(-(a * b).sum(axis=0) / np.where(square > 0, square, 1.0), 0.0, 1.0)
     both = a + factor * b
-    return Estimate(beta.T.ravel() + factor * shift, both.T @ both, gold.df()), factor
-
-
-def _naive_values(one: Measurement, rows: Int64Array) -> Any:
-    if one.classes is None:
-        return one.naive[rows, 0]
-    return [str(one.classes[code]) for code in one.naive[rows].argmax(axis=1)]
+    return FitEstimate(beta.T.ravel() + factor * shift, both.T @ both, gold.df()), factor
 
 
 def _expanded(

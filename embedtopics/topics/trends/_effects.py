@@ -20,7 +20,7 @@ from embedtopics.clustering.results import NOISE
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.inference._design import Design, make_design, parse_covariates
-from embedtopics.inference._equations import Equations, Fit, marginal_effects, mean_of
+from embedtopics.inference._equations import EquationFit, Equations, marginal_effects, mean_of
 from embedtopics.inference._sample import Sample
 from embedtopics.inference.results import Coefficients, MarginalEffect
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array, RandomState
@@ -247,7 +247,7 @@ class _Rows:
 
     def fit(
         self, family: str, shares: csr_matrix, texts: Int64Array | None = None, *, prior: bool
-    ) -> Fit:
+    ) -> EquationFit:
         """Fit the shares (n_texts, 1) of all texts, or of some."""
         position = np.arange(len(self.documents))
         if texts is not None:
@@ -257,7 +257,7 @@ class _Rows:
         rows = np.flatnonzero(of_row >= 0)
         y = shares.toarray()[of_row[rows]]
         equations = Equations(self.design.matrix[rows], y, np.ones(len(rows)), rows)
-        return Fit(family, equations, self.sample, self.prior if prior else None)
+        return EquationFit(family, equations, self.sample, self.prior if prior else None)
 
 
 def _fit_targets(

@@ -81,7 +81,7 @@ BUDGET = {
 OVER = {
     "_utils": (1510, 10),  # the chat client, which topics and annotation share
     "annotation": (2759, 13),
-    "inference": (2030, 7),
+    "inference": (2029, 8),
     "corpus": (2786, 10),
     "encoders": (5467, 21),
     "retrieval": (6526, 25),

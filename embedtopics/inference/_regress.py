@@ -184,7 +184,7 @@ def _cells(one: Measurement, values: Float64Array | None = None) -> npt.NDArray[
     values = one.naive if values is None else values
     if one.classes is None:
         return values[:, 0]
-    return np.array([*map(str, one.classes)], dtype=object)[values.argmax(axis=1)]
+    return np.asarray(np.array([*map(str, one.classes)], dtype=object)[values.argmax(axis=1)])
 
 
 class _Outcome(NamedTuple):

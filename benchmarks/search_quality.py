@@ -23,7 +23,7 @@ PUBLISHED = {
 """nDCG@10 of the encoder, as published, and of bm25s with its English stop words."""
 
 K = 100
-MODES = ("dense", "lexical", "ranks", "hybrid")
+MODES = ("dense", "lexical", "hybrid")
 
 
 def measure(options: Options) -> dict[str, Any]:
@@ -76,9 +76,7 @@ def _searched(
     judged = {query: qrels[query] for query in queries}
     scores = {}
     for mode in MODES:
-        fusion = "ranks" if mode == "ranks" else "scores"
-        real = "hybrid" if mode == "ranks" else mode
-        hits = index.search(list(queries.values()), K, real, fusion=fusion)  # type: ignore[arg-type]
+        hits = index.search(list(queries.values()), K, mode)  # type: ignore[arg-type]
         scores[mode] = evaluation.retrieval(hits, judged, (10, K), query_ids=list(queries))
     better = max(("dense", "lexical"), key=lambda mode: scores[mode].scores["ndcg@10"].value)
     compared = evaluation.compare_retrieval(scores[better], scores["hybrid"])

@@ -79,12 +79,12 @@ BUDGET = {
 }
 # Folders above their budget: today's numbers, which only go down.
 OVER = {
-    "_utils": (1510, 10),  # the chat client, which topics and annotation share
-    "annotation": (2759, 13),
+    "_utils": (1501, 10),  # the chat client, which topics and annotation share
+    "annotation": (2746, 12),
     "inference": (2029, 8),
-    "corpus": (2786, 10),
-    "encoders": (5467, 21),
-    "retrieval": (6526, 25),
+    "corpus": (2764, 10),
+    "encoders": (5461, 21),
+    "retrieval": (6503, 25),
 }
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60
 

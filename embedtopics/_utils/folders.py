@@ -24,8 +24,6 @@ from embedtopics.errors import CorruptFileError, InputError
 MANIFEST = "manifest.json"
 UNCHECKED = "unchecked"
 """Manifest key of files that belong to a folder and that people may edit."""
-_MAX_MANIFEST_BYTES = 2**24
-"""Enough for about 100,000 files."""
 _PATIENCE = 2.0
 """Seconds to wait while another process renames a folder."""
 
@@ -273,10 +271,10 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def open_regular(name: str | Path, directory: int | None = None) -> BinaryIO:
+def open_regular(name: str | Path) -> BinaryIO:
     """Open a regular file for reading; refuse pipes and devices without waiting for them."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    handle = os.open(name, flags, dir_fd=directory)
+    handle = os.open(name, flags)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(f"{str(name)[:200]} is not a regular file")
@@ -286,12 +284,9 @@ def open_regular(name: str | Path, directory: int | None = None) -> BinaryIO:
         raise
 
 
-def _manifest_of(folder: str | Path, directory: int | None = None) -> Any:
-    with open_regular(os.path.join(folder, MANIFEST), directory) as stream:
-        content = stream.read(_MAX_MANIFEST_BYTES + 1)
-    if len(content) > _MAX_MANIFEST_BYTES:
-        raise ValueError(f"it exceeds {_MAX_MANIFEST_BYTES:,} bytes")
-    return parse_json(content)
+def _manifest_of(folder: str | Path) -> Any:
+    with open_regular(Path(folder, MANIFEST)) as stream:
+        return parse_json(stream.read())
 
 
 class SavedFolder:
@@ -301,14 +296,10 @@ class SavedFolder:
         self.folder = folder
         self.streams: dict[str, BinaryIO] = {}
         self._stack = ExitStack()
-        directory = None
+        self.manifest = self._read_manifest(kind, newest_version)
         try:
-            if os.open in os.supports_dir_fd:  # not on Windows
-                directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-                self._stack.callback(os.close, directory)
-            self.manifest = self._read_manifest(directory, kind, newest_version)
             for name in self.manifest["files"]:
-                self.streams[name] = self._open(name, directory)
+                self.streams[name] = self._open(name)
             self._check()
         except BaseException:
             self._stack.close()
@@ -320,10 +311,10 @@ class SavedFolder:
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def _read_manifest(self, directory: int | None, kind: str, newest: int) -> dict[str, Any]:
+    def _read_manifest(self, kind: str, newest: int) -> dict[str, Any]:
         folder = self.folder
         try:
-            manifest = _manifest_of(folder if directory is None else "", directory)
+            manifest = _manifest_of(folder)
             for about in manifest["files"].values():
                 int(about["bytes"]), str(about["sha256"])
             saved_kind, version = manifest["kind"], int(manifest["version"])
@@ -349,10 +340,10 @@ class SavedFolder:
             )
         return dict(manifest)
 
-    def _open(self, name: str, directory: int | None) -> BinaryIO:
+    def _open(self, name: str) -> BinaryIO:
         path = self.folder / name
         try:
-            stream = open_regular(path if directory is None else name, directory)
+            stream = open_regular(path)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             state = "missing" if isinstance(error, FileNotFoundError) else f"damaged ({reason})"
@@ -387,8 +378,8 @@ def open_saved(folder: str | Path, kind: str, newest_version: int) -> SavedFolde
             if identity is None or not os.path.isdir(folder):
                 raise InputError(f"expected a saved folder; {folder} does not exist or is a file")
             saved = SavedFolder(Path(folder), kind, newest_version)
-            # Without directory handles, files of two versions may have been opened.
-            if os.open in os.supports_dir_fd or _identity_of(folder) == identity:
+            # If another version took its place meanwhile, files of both may have been opened.
+            if _identity_of(folder) == identity:
                 return saved
             saved.__exit__()
         except (CorruptFileError, InputError, OSError):

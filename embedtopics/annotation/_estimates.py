@@ -11,8 +11,7 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_level
 from embedtopics.annotation._codebook import KINDS, as_json
-from embedtopics.annotation._learner import StudyClassifier
-from embedtopics.annotation._state import StudyState
+from embedtopics.annotation._state import StudyClassifier, StudyState
 from embedtopics.annotation._tables import agreement, to_frame
 from embedtopics.annotation.results import RecallTest, Stopping, StoppingOfClass, StudyReport
 from embedtopics.classification import TextClassifier

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from embedtopics.annotation._codebook import permanent_numbers
-from embedtopics.annotation._learner import StudyClassifier
-from embedtopics.annotation._state import StudyState
+from embedtopics.annotation._state import StudyClassifier, StudyState
 from embedtopics.annotation.results import TextToLabel
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 

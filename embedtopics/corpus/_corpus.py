@@ -16,7 +16,7 @@ import pandas as pd
 
 from embedtopics._utils.display import html_table, spell_count
 from embedtopics.corpus._columns import read_dates, read_list, read_table
-from embedtopics.corpus._files import is_path, read_file, read_files
+from embedtopics.corpus._files import is_path, read_file
 from embedtopics.corpus._readers import as_table, is_frame, is_records
 from embedtopics.corpus._texts import (
     EMPTY,
@@ -167,22 +167,6 @@ class Corpus:
             See `Corpus`. Cells of tables such as "NA" are missing texts.
         """
         return cls(Path(path), text, id, time, group, encoding=encoding, limit=limit)
-
-    @classmethod
-    def from_files(
-        cls, paths: Iterable[Any], encoding: str = "utf-8", limit: int | None = None, **columns: Any
-    ) -> Corpus:
-        """Read files such as ``Path("talks").glob("*.pdf")`` like those of a folder.
-
-        Parameters
-        ----------
-        paths : iterable of path-like, or the path of a folder
-        encoding, limit, **columns
-            As in `from_file`; the columns are `text`, `id`, `time` and `group`.
-        """
-        if isinstance(paths, str | os.PathLike):
-            return cls.from_file(paths, encoding=encoding, limit=limit, **columns)
-        return cls.of_fields(**read_table(read_files(paths, encoding, limit), **columns))
 
     @classmethod
     def of(cls, data: Any) -> Corpus:

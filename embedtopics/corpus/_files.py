@@ -7,7 +7,7 @@ import os
 import re
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, pairwise
 from pathlib import Path, PurePosixPath
@@ -279,12 +279,6 @@ def read_file(path: Path, encoding: str = "utf-8", limit: int | None = None) -> 
         return _read_document(path, encoding, limit)
     with _members(path) as members:
         return _read_members(path, members, pattern, encoding, limit)
-
-
-def read_files(paths: Iterable[Any], encoding: str, limit: int | None) -> DocumentTable:
-    """Read files like those of a folder; they have their paths as names."""
-    members: dict[str, File] = {_plain(str(path)): Path(path) for path in paths}
-    return _read_members(Path("files"), members, "", encoding, limit)
 
 
 def _split(path: Path) -> tuple[Path, str]:

@@ -22,7 +22,6 @@ and at the length of the collection. Candidates stay the same; nothing is search
 Constants were chosen on the train queries of SciFact and half of those of Cranfield.
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +29,6 @@ import numpy.typing as npt
 
 from embedtopics.protocols import Float64Array, Int64Array
 
-METHODS = ("scores", "ranks")
 WEIGHT = 0.6
 """Share of the similarity, from 0 (words alone) to 1 (meaning alone)."""
 DEPTH = 100
@@ -39,8 +37,6 @@ FEEDBACK = 3
 """Towards how many of the best candidates the query moves."""
 FEEDBACK_WEIGHT = 0.6
 """Weight of their mean; the query has weight 1."""
-RANK_CONSTANT = 60.0
-"""The k of reciprocal rank fusion."""
 
 
 class Fused(NamedTuple):
@@ -66,19 +62,6 @@ def fuse_scores(
     best = np.argsort(-first, kind="stable")[:feedback]
     moved = move_query(query, vectors[best], FEEDBACK_WEIGHT)
     scores = weighted_mean(_cosines(vectors, moved), bm25, float(mean_vector @ moved), weight)
-    return Fused(np.argsort(-scores, kind="stable"), scores, similarities)
-
-
-def fuse_ranks(
-    query: npt.NDArray[Any], vectors: npt.NDArray[Any], lists: Sequence[Int64Array]
-) -> Fused:
-    """Order places by the sum over lists of 1 / (60 + rank) (Cormack, Clarke and Büttcher 2009)."""
-    scores = np.zeros(len(vectors))
-    for places in lists:
-        scores[places] += 1 / (RANK_CONSTANT + np.arange(1, len(places) + 1))
-    similarities = _cosines(
-        np.asarray(vectors, dtype=np.float64), np.asarray(query, dtype=np.float64)
-    )
     return Fused(np.argsort(-scores, kind="stable"), scores, similarities)
 
 

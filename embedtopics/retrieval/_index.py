@@ -253,7 +253,6 @@ class SearchIndex(PushToHub):
         where: str | None = None,
         *,
         vectors: npt.ArrayLike | None = None,
-        fusion: Literal["scores", "ranks"] = "scores",
         weight: float = WEIGHT,
         diversity: float = 0.0,
         reranker: Any = None,
@@ -277,10 +276,9 @@ class SearchIndex(PushToHub):
             one of its texts passes: ``tags == 'law'``, ``'law' in tags``.
         vectors : array_like of shape (n_queries, n_dimensions), optional
             Vectors of the queries from the encoder of the index.
-        fusion : {"scores", "ranks"}
-            Hybrid ranking by the weighted mean of both scores, or by reciprocal rank fusion.
         weight : float
-            Weight of the cosine in that mean, from 0 (words only) to 1 (meaning only).
+            Weight of the cosine in the mean of both scores of a hybrid search, from 0 (words only)
+            to 1 (meaning only).
         diversity : float
             Maximal marginal relevance among the best hundred documents: 0 ranks by score only, 1
             by dissimilarity only.
@@ -303,7 +301,7 @@ class SearchIndex(PushToHub):
         for name, value in unknown.items():
             remedy = "where= takes a filter, k= the number of hits"
             raise InputError(name, "left out: search has no such parameter", value, remedy)
-        options = SearchOptions(k, mode, fusion, weight, diversity, reranker, min_score)
+        options = SearchOptions(k, mode, weight, diversity, reranker, min_score)
         return search(self._reader, queries, where, vectors, options)
 
     def facets(
@@ -334,7 +332,7 @@ class SearchIndex(PushToHub):
             Columns column, value, count (of documents), most frequent first; no missing values.
         """
         names = [by] if isinstance(by, str) else as_list(by, "by")
-        options = SearchOptions(k, mode, "scores", WEIGHT, 0.0, None, min_score)
+        options = SearchOptions(k, mode, WEIGHT, 0.0, None, min_score)
         return facets(self._reader, query, names, where, options)
 
     def similar(

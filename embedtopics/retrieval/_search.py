@@ -23,7 +23,7 @@ from embedtopics.retrieval._bm25 import (
     stop_form,
 )
 from embedtopics.retrieval._filters import Filter, parse_filter
-from embedtopics.retrieval._fusion import DEPTH, METHODS, fuse_ranks, fuse_scores
+from embedtopics.retrieval._fusion import DEPTH, fuse_scores
 from embedtopics.retrieval._reader import (
     Allowed,
     DocumentRemoved,
@@ -63,7 +63,6 @@ class SearchOptions:
 
     k: int
     mode: str
-    fusion: str
     weight: float
     diversity: float
     reranker: Any
@@ -73,7 +72,6 @@ class SearchOptions:
         if self.mode == "bm25":
             object.__setattr__(self, "mode", "lexical")
         checked_choice(self.mode, "mode", MODES)
-        checked_choice(self.fusion, "fusion", METHODS)
         checked_count(self.k, "k")
         checked_share(self.diversity, "diversity")
         checked_share(self.weight, "weight")
@@ -368,19 +366,17 @@ def _combine(
         near, segments, rows = dense
         return of_passages(version, segments, rows, near, near, scores_at(query, segments, rows))
     starts = np.cumsum([0, *(len(view.documents) for view in version.segments)])
-    lists = [starts[segments] + rows for _, segments, rows in (dense, lexical)]
-    numbers = np.union1d(*lists).astype(np.int64)
+    found_by = [starts[segments] + rows for _, segments, rows in (dense, lexical)]
+    numbers = np.union1d(*found_by).astype(np.int64)
     segments = (np.searchsorted(starts, numbers, side="right") - 1).astype(np.int64)
     rows = numbers - starts[segments]
     if not len(numbers):
         return of_passages(version, segments, rows, np.empty(0))
     vectors = version.vectors_at(segments, rows)
     bm25 = scores_at(query, segments, rows)
-    if options.fusion == "ranks":
-        fused = fuse_ranks(vector, vectors, [np.searchsorted(numbers, ranked) for ranked in lists])
-    else:
-        fused = fuse_scores(vector, vectors, bm25, version.mean_vector, options.weight)
-    order, scores, similarities = fused
+    order, scores, similarities = fuse_scores(
+        vector, vectors, bm25, version.mean_vector, options.weight
+    )
     return of_passages(
         version, segments[order], rows[order], scores[order], similarities[order], bm25[order]
     )

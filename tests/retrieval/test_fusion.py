@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from embedtopics.retrieval._fusion import (
     FEEDBACK_WEIGHT,
-    fuse_ranks,
     fuse_scores,
     move_query,
     weighted_mean,
@@ -29,16 +28,6 @@ class Toy:
 
     def fuse(self, **options):
         return fuse_scores(self.query, self.vectors, self.bm25, self.mean, **options)
-
-
-def test_reciprocal_ranks_by_hand():
-    toy = Toy(0, n=3)
-    order, scores, similarities = fuse_ranks(
-        toy.query, toy.vectors, [np.array([1, 0]), np.array([2, 1])]
-    )
-    np.testing.assert_allclose(scores, [1 / 62, 1 / 61 + 1 / 62, 1 / 61])
-    np.testing.assert_allclose(similarities, toy.vectors @ toy.query)
-    assert order.tolist() == [1, 2, 0]
 
 
 def test_weighted_means_by_hand():
@@ -89,8 +78,6 @@ def test_the_order_of_equal_candidates_is_that_of_their_places():
     vectors = np.tile(toy.vectors[0], (2, 1))
     same = fuse_scores(toy.query, vectors, np.ones(2), toy.mean)
     assert same.order.tolist() == [0, 1] and same.scores[0] == same.scores[1]
-    ranks = fuse_ranks(toy.query, vectors, [np.array([1, 0]), np.array([0, 1])])
-    assert ranks.order.tolist() == [0, 1]
 
 
 def test_candidates_below_the_background_keep_their_order():

@@ -219,7 +219,7 @@ def test_decisions_say_which_query_they_are_about(pets):
     "wanted",
     [
         {"mode": "sparse"}, {"k": 0}, {"k": True}, {"k": 2.5}, {"diversity": -0.1},
-        {"diversity": "a"}, {"diversity": float("nan")}, {"fusion": "sum"},
+        {"diversity": "a"}, {"diversity": float("nan")},
         {"weight": 1.5}, {"where": "m > 1"}, {"reranker": 5},
         {"vectors": [1.0] * 24}, {"vectors": [[1.0] * 24] * 2}, {"vectors": [[1.0] * 5]},
         {"vectors": [[np.inf] * 24]},

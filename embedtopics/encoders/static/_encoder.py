@@ -210,12 +210,6 @@ class StaticEncoder(BaseEncoder):
         vectors = _checked("embeddings", table, (len(self.table), None))
         return StaticEncoder._of_files(replace(self._files, table=vectors), self.name)
 
-    def with_record(self, made_from: Mapping[str, Any]) -> StaticEncoder:
-        """Return the encoder with a record of how its table was made."""
-        record = {**self._record, "made_from": dict(made_from)}
-        files = replace(self._files, config={**self._files.config, _RECORD: record})
-        return StaticEncoder._of_files(files, self.name)
-
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write a folder that this class, model2vec and sentence-transformers can read.
 

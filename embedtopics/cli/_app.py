@@ -12,7 +12,15 @@ from embedtopics.cli._errors import Commands
 from embedtopics.cli._evaluate import compare, evaluate, evaluate_encoder
 from embedtopics.cli._pretrain import pretrain, tokens
 from embedtopics.cli._probe import probe
-from embedtopics.cli._questions import by_group, concordance, find, hierarchy, keyness, over_time
+from embedtopics.cli._questions import (
+    by_group,
+    concordance,
+    effects,
+    find,
+    hierarchy,
+    keyness,
+    over_time,
+)
 from embedtopics.cli._search import app as index_app
 from embedtopics.cli._search import search, search_eval, serve
 from embedtopics.cli._topics import app as cache_app
@@ -28,7 +36,7 @@ app = Commands(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    add, annotate, by_group, compare, concordance, demo, edit, evaluate,
+    add, annotate, by_group, compare, concordance, demo, edit, effects, evaluate,
     evaluate_encoder, export, find, hierarchy, inspect, keyness, label, over_time, pretrain, probe,
     resolution, search, search_eval, serve, tokens, topics,
 ):  # fmt: skip

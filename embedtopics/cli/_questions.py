@@ -243,6 +243,31 @@ def concordance(
         console.print(f"{left:>{side}}  {printable(line['keyword'])}  {right}", no_wrap=True)
 
 
+def effects(
+    results: ResultsFolder,
+    formula: Annotated[str, typer.Argument(help='Columns, such as "~ date + source".')],
+    out: OutTable = None,
+    figure: OutFigure = None,
+) -> None:
+    """Estimate how the shares of topics depend on dates, groups and numbers."""
+    from embedtopics import plots, topics
+
+    check_outputs(out, figure)
+    estimated = topics.effects(open_result(results), formula)
+    table = estimated.marginal_effects().sort_values("p", kind="stable")
+    write_outputs(out, lambda: table, figure, lambda: plots.forest(estimated))
+    rows = []
+    for row in table.head(MOST_TOPICS).to_dict("records"):
+        change = f"{row['level']}, not {row['reference']}" if row["level"] else f"a {row['unit']}"
+        points, low, high = (f"{100 * row[name]:+.1f}" for name in ("effect", "low", "high"))
+        p = f"{row['p']:.3f}" if row["p"] >= 0.001 else "<0.001"
+        rows.append([row["label"], f"{row['covariate']}: {change}", points, f"{low} to {high}", p])
+    columns = [("topic", "words"), ("change", "words"), ("points", "figure"), ("95 %", "line")]
+    print_table(console := make_console(), [*columns, ("p", "figure")], rows)
+    typer.echo(f"\npoints: change of the share in percentage points; {estimated.carries}")
+    _print_end(console, estimated.decisions, out, figure)
+
+
 READABLE = 30
 """Number of topics up to which every merge is printed by default."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from embedtopics.cli._display import (
     make_console,
     print_lines,
+    print_notes,
     print_table,
     printable,
     spell_seconds,
@@ -41,8 +42,7 @@ def print_report(
 
         write_figure(plots.learning_curves(report), figure)
     stderr, console = make_console(stderr=True), make_console()
-    for message in dict.fromkeys(note.message for note in report.decisions):
-        stderr.print(f"note: {printable(message)}", style="yellow", soft_wrap=True)
+    print_notes(stderr, [note.message for note in report.decisions])
     warnings = _warnings(report)
     for warning in warnings:
         console.print(f"WARNING: {printable(warning)}", style="bold red", soft_wrap=True)
@@ -114,10 +114,9 @@ def _print_diagnosis(console: Console, diagnosis: Diagnosis) -> None:
     console.print(f"verdict: {printable(diagnosis.verdict)}{sure}", style="bold")
     for evidence in diagnosis.evidence:
         console.print(f"  - {printable(evidence.says)}", soft_wrap=True)
-    if diagnosis.advice:
-        console.print("\nadvice:", style="bold")
-    for advice in diagnosis.advice:
-        console.print(f"  - {printable(advice)}", soft_wrap=True)
+    for number, advice in enumerate(diagnosis.advice):
+        heading = "" if number else "\nadvice:\n"
+        console.print(f"{heading}  - {printable(advice)}", soft_wrap=True)
 
 
 def _print_changes(console: Console, changes: Sequence[Change]) -> None:
@@ -138,15 +137,11 @@ def _print_changes(console: Console, changes: Sequence[Change]) -> None:
         style = {"worse": "red", "better": "green"}.get(change.verdict, "")
         metric = f"  {change.metric}, n = {change.n:,}"
         verdict = Text(printable(f"{change.verdict}{mark}"), style=style)
-        figures = _figure(change.before), _figure(change.after), _difference(change)
-        rows.append([metric, *figures, verdict])
+        figures = [f"{x:.3f}" if x == x else "-" for x in (change.before, change.after)]
+        rows.append([metric, *figures, _difference(change), verdict])
     print_table(console, columns, rows)
     for number, note in enumerate(notes, 1):
         console.print(f"({number}) {printable(note)}", soft_wrap=True)
-
-
-def _figure(value: float) -> str:
-    return f"{value:.3f}" if value == value else "-"
 
 
 def _difference(change: Change) -> str:

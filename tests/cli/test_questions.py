@@ -69,6 +69,16 @@ def test_keyness_and_concordance_print_and_write(result, folder, tmp_path):
     assert all(f"  {word}  " in done.stdout for word in lines["keyword"])
 
 
+def test_effects_print_and_write(result, folder, tmp_path):
+    out, figure = tmp_path / "e.csv", tmp_path / "e.html"
+    done = run("effects", folder, "~ source", "--out", out, "--figure", figure)
+    assert done.exit_code == 0, done.output
+    expected = topics.effects(result, "~ source").marginal_effects().sort_values("p", kind="stable")
+    np.testing.assert_allclose(pd.read_csv(out)["effect"], expected["effect"])
+    assert all(f"{100 * effect:+.1f}" in done.stdout for effect in expected["effect"])
+    assert "points: change of the share" in done.stdout and figure.exists()
+
+
 def test_bad_input_is_one_line(folder, tmp_path):
     said = refused("over-time", folder, "--every=hour")
     assert "--every must be " in said and "hour" in said

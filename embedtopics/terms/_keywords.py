@@ -24,8 +24,8 @@ of documents with a term:
 The constants were set on sixteen labelled corpora at the automatic number of topics. With topics
 and words from one half of the documents, and scores from the other (benchmarks/topic_words.py),
 mean NPMI, diversity, and the share of words above average in at most a fifth of the topics are
--0.12, 0.91 and 0.69. Those of the words of largest class-TF-IDF without stop words are -0.13, 0.86
-and 0.65. NPMI is lower on five of seventeen corpora, by up to 0.06 (DBLP).
+-0.15, 0.91 and 0.70. Those of the words of largest class-TF-IDF without stop words are -0.16, 0.86
+and 0.66. NPMI is lower on five of seventeen corpora, by up to 0.06 (DBLP).
 """
 
 from __future__ import annotations

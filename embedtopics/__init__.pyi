@@ -24,7 +24,6 @@ from .encoders import RandomProjectionEncoder as RandomProjectionEncoder
 from .encoders import SentenceEncoder as SentenceEncoder
 from .encoders import StaticEncoder as StaticEncoder
 from .encoders import TfidfEncoder as TfidfEncoder
-from .encoders import WordVectorEncoder as WordVectorEncoder
 from .errors import CorruptFileError as CorruptFileError
 from .errors import EmbedTopicsError as EmbedTopicsError
 from .errors import InputError as InputError

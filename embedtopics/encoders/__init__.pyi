@@ -4,4 +4,3 @@ from .static._encoder import StaticEncoder as StaticEncoder
 from .words._counts import RandomProjectionEncoder as RandomProjectionEncoder
 from .words._counts import TfidfEncoder as TfidfEncoder
 from .words._vectors import FastTextEncoder as FastTextEncoder
-from .words._vectors import WordVectorEncoder as WordVectorEncoder

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from embedtopics.corpus._languages import detect_languages
-from embedtopics.encoders._across_languages import AcrossLanguagesEncoder
 from embedtopics.encoders._base import (
     MULTILINGUAL,
     MULTILINGUAL_PACKAGE,
@@ -25,7 +24,7 @@ from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
 from embedtopics.encoders.sentence._running import has_gpu
 from embedtopics.encoders.static._encoder import StaticEncoder, holds_static_encoder
 from embedtopics.encoders.words._counts import RandomProjectionEncoder, TfidfEncoder
-from embedtopics.encoders.words._vectors import FastTextEncoder, WordVectorEncoder
+from embedtopics.encoders.words._vectors import FastTextEncoder
 from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import FloatArray
 
@@ -34,7 +33,6 @@ _BY_KIND: dict[str, type[BaseEncoder]] = {
     "random": RandomProjectionEncoder,
     "static": StaticEncoder,
     "tfidf": TfidfEncoder,
-    "word vectors": WordVectorEncoder,
 }
 """Encoders by the kind that their settings name."""
 
@@ -114,11 +112,8 @@ def encoder_from_settings(settings: Mapping[str, Any]) -> BaseEncoder:
         if arguments.get("precision") in ("float16", "bfloat16") and not has_gpu():
             arguments["precision"] = "float32"  # what a GPU has made is read elsewhere as well
         return SentenceEncoder(**arguments)
-    if kind == "across languages":
-        return AcrossLanguagesEncoder(encoder_from_settings(arguments["encoder"]))
     if kind not in _BY_KIND:
-        kinds = sorted([*_BY_KIND, "across languages"])
-        expected = f"of a kind among {', '.join(kinds)}"
+        expected = f"of a kind among {', '.join(_BY_KIND)}"
         raise InputError("encoder", expected, kind, "give the encoder itself")
     return _BY_KIND[kind](**arguments)
 

@@ -41,7 +41,6 @@ class WordEncoder(BaseEncoder):
     """
 
     _kind = ""
-    _lowercase = True
     _rules = PLAIN
 
     @property
@@ -115,7 +114,7 @@ class WordEncoder(BaseEncoder):
         return self._count(self._tokenize(check_texts(texts)))
 
     def _tokenize(self, texts: list[str]) -> TokenStream:
-        return tokenize(texts, lowercase=self._lowercase, rules=self._rules)
+        return tokenize(texts, rules=self._rules)
 
     def _count(self, tokens: TokenStream) -> Encoding:
         is_unknown = ~self._known(tokens.words)[tokens.ids]

@@ -1,78 +1,27 @@
-"""Texts as averages of word vectors: those of a file, and fastText's, trained on the corpus."""
+"""Texts as averages of fastText's word vectors, trained on the corpus."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-import struct
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from embedtopics._utils.checks import optional_count, require
-from embedtopics._utils.display import one_line
 from embedtopics._utils.progress import progress_bar
 from embedtopics.encoders._base import unit_vectors
 from embedtopics.encoders._contract import arguments_of
 from embedtopics.encoders.words._counts import WordEncoder, hash_of
-from embedtopics.errors import InputError, ModelLoadError
-from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int64Array
+from embedtopics.errors import InputError
+from embedtopics.protocols import BoolArray, FloatArray, Int64Array
 from embedtopics.terms._counts import count_words
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TokenStream
 
 SMOOTHING = 1e-3
 """Coefficient a of the weights a / (a + p) of words, as in the paper."""
-
-
-class _AverageEncoder(WordEncoder):
-    """Base of the encoders that average word vectors; a subclass calls `_set_vectors`."""
-
-    def _set_vectors(self, vectors: Any, frequencies: Float64Array, settings: object) -> None:
-        """Take gensim's vectors of words, and the relative frequencies of the words, (n_words,)."""
-        self._vectors, self._frequencies = vectors, frequencies
-        parts = getattr(vectors, "vectors_ngrams", None)
-        self.fingerprint = hash_of(
-            settings, vectors.index_to_key, vectors.vectors, frequencies, parts
-        )
-
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector, once fitted."""
-        self._check_fitted()
-        return int(self._vectors.vector_size)
-
-    def _rows(self, words: Sequence[str]) -> Int64Array:
-        """Return the row of each word, as written or in lower case; -1 if there is none."""
-        row_of = self._vectors.key_to_index
-        rows = (row_of.get(word, row_of.get(word.lower(), -1)) for word in words)
-        return np.fromiter(rows, dtype=np.int64, count=len(words))
-
-    def _known(self, words: Sequence[str]) -> BoolArray:
-        return self._rows(words) >= 0
-
-    def _embed(self, tokens: TokenStream) -> FloatArray:
-        """Return the weighted means of word vectors, scaled to length 1, (n_texts, n_dimensions).
-
-        Weights are a / (a + p) (Arora et al. 2017, algorithm 1), and 1 for unknown words, whose
-        vectors are composed from their n-grams if there are any.
-        """
-        rows = self._rows(tokens.words)
-        is_known = rows >= 0
-        vectors = np.zeros((len(rows), self.dimensions))
-        vectors[is_known] = self._vectors.vectors[rows[is_known]]
-        if len(getattr(self._vectors, "vectors_ngrams", ())):
-            for position in np.flatnonzero(~is_known).tolist():
-                vectors[position] = self._vectors.get_vector(tokens.words[position])
-        weights = np.ones(len(rows))
-        weights[is_known] = 1.0 / (1.0 + self._frequencies[rows[is_known]] / SMOOTHING)
-        counts = count_words(tokens).astype(np.float64)
-        counts.data *= weights[counts.indices]
-        averages: FloatArray = unit_vectors(counts @ vectors)
-        return averages
 
 
 LONGEST_SENTENCE = 10_000
@@ -99,7 +48,7 @@ EPOCHS = (5, 50)
 MOST_BUCKETS = 2**18
 
 
-class FastTextEncoder(_AverageEncoder):
+class FastTextEncoder(WordEncoder):
     """Turn texts into averages of word vectors that are trained on the corpus.
 
     Words are those of `embedtopics.terms.tokenize`, in lower case. The skip-gram model of fastText
@@ -154,7 +103,11 @@ class FastTextEncoder(_AverageEncoder):
         vectors = self._train(tokens, counts, show_progress)
         share_of = dict(zip(tokens.words, (counts / counts.sum()).tolist(), strict=True))
         frequencies = np.array([share_of[word] for word in vectors.index_to_key])
-        self._set_vectors(vectors, frequencies, sorted(self.settings.items()))
+        self._vectors, self._frequencies = vectors, frequencies
+        self.fingerprint = hash_of(
+            sorted(self.settings.items()), vectors.index_to_key, vectors.vectors, frequencies,
+            vectors.vectors_ngrams,
+        )  # fmt: skip
 
     def _train(self, tokens: TokenStream, counts: Int64Array, show_progress: bool | None) -> Any:
         """Return gensim's vectors, with zeros for n-grams that were never trained."""
@@ -189,6 +142,39 @@ class FastTextEncoder(_AverageEncoder):
         vectors.vectors_ngrams[~is_trained] = 0.0  # the others have their random initial values
         return vectors
 
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector, once fitted."""
+        self._check_fitted()
+        return int(self._vectors.vector_size)
+
+    def _rows(self, words: Sequence[str]) -> Int64Array:
+        """Return the row of each word; -1 if there is none."""
+        rows = (self._vectors.key_to_index.get(word, -1) for word in words)
+        return np.fromiter(rows, dtype=np.int64, count=len(words))
+
+    def _known(self, words: Sequence[str]) -> BoolArray:
+        return self._rows(words) >= 0
+
+    def _embed(self, tokens: TokenStream) -> FloatArray:
+        """Return the weighted means of word vectors, scaled to length 1, (n_texts, n_dimensions).
+
+        Weights are a / (a + p) (Arora et al. 2017, algorithm 1), and 1 for unknown words, whose
+        vectors are composed from their n-grams.
+        """
+        rows = self._rows(tokens.words)
+        is_known = rows >= 0
+        vectors = np.zeros((len(rows), self.dimensions))
+        vectors[is_known] = self._vectors.vectors[rows[is_known]]
+        for position in np.flatnonzero(~is_known).tolist():
+            vectors[position] = self._vectors.get_vector(tokens.words[position])
+        weights = np.ones(len(rows))
+        weights[is_known] = 1.0 / (1.0 + self._frequencies[rows[is_known]] / SMOOTHING)
+        counts = count_words(tokens).astype(np.float64)
+        counts.data *= weights[counts.indices]
+        averages: FloatArray = unit_vectors(counts @ vectors)
+        return averages
+
 
 class _Sentences:
     """The texts as gensim reads them in each epoch: lists of words of limited length."""
@@ -208,81 +194,3 @@ def _hash_word(word: str) -> int:
     """Return a hash that is the same in every process, unlike Python's own."""
     digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=4).digest()
     return int.from_bytes(digest, "little")
-
-
-MAGIC, VERSION = 793712314, 12
-HEADER = struct.Struct("<3i28xi4xi12x2i")
-"""Of a fastText model: magic number, version and dimensions; buckets; the longest n-gram; and the
-numbers of entries and of words."""
-
-
-def _read_word_vectors(path: Path) -> tuple[Any, Float64Array]:
-    """Read vectors and frequencies with gensim: fastText's .bin, or text with a header line."""
-    require("gensim", "reading word vectors", "fasttext")
-    from gensim.models import KeyedVectors
-    from gensim.models.fasttext import load_facebook_vectors
-
-    if not path.is_file():
-        raise ModelLoadError(f"expected a file of word vectors at {path}, which does not exist")
-    try:
-        if path.suffix == ".bin":
-            _check_header(path)
-            vectors = load_facebook_vectors(path)
-            counts = vectors.expandos["count"].astype(np.float64)
-            frequencies = counts / max(1.0, counts.sum())
-        else:
-            # Published files contain words that were cut within a character.
-            vectors = KeyedVectors.load_word2vec_format(path, unicode_errors="backslashreplace")
-            # Zipf's law: files are ordered by frequency.
-            frequencies = 1.0 / np.arange(1, len(vectors) + 1)
-            frequencies /= frequencies.sum()
-        if not np.isfinite(vectors.vectors).all():
-            raise ValueError("expected finite numbers, got NaN or infinity")
-    except Exception as error:  # gensim raises whatever a damaged number leads to
-        message = f"{path} cannot be read ({one_line(error)}); download or write the file again"
-        raise ModelLoadError(message) from error
-    return vectors, frequencies
-
-
-def _check_header(path: Path) -> None:
-    """Refuse other files and files that end early, which gensim would read without end."""
-    with path.open("rb") as file:
-        head = file.read(HEADER.size)
-    if len(head) < HEADER.size:
-        raise ValueError("the file is too short for a fastText model")
-    magic, version, dimensions, n_buckets, longest, n_entries, n_words = HEADER.unpack(head)
-    if (magic, version) != (MAGIC, VERSION):
-        raise ValueError(f"it is no fastText model of version {VERSION}")
-    if n_entries != n_words:
-        raise ValueError("it is a classifier, not a file of word vectors")
-    n_rows = n_words + (n_buckets if longest > 0 else 0)
-    if n_words < 1 or dimensions < 1 or path.stat().st_size < 4 * n_rows * dimensions:
-        raise ValueError(f"the file is too short for {n_rows:,} vectors of {dimensions} numbers")
-
-
-class WordVectorEncoder(_AverageEncoder):
-    """Turn texts into averages of pretrained word vectors.
-
-    Words are those of `embedtopics.terms.tokenize`. A word is looked up as it is written, then in
-    lower case. A fastText model (.bin) composes the vectors of other words from their character
-    n-grams. Words are weighted, and texts scaled, as in `FastTextEncoder`; the frequencies are the
-    counts of a .bin file, or follow from the order of a text file by Zipf's law.
-
-    Parameters
-    ----------
-    path : path
-        fastText's ``.bin``, or text with a header line (``.vec``, ``.vec.gz``).
-
-    Raises
-    ------
-    ModelLoadError
-        If the file cannot be read.
-    """
-
-    _kind = "word vectors"
-    _lowercase = False
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.name = path = os.fspath(path)
-        self._arguments = arguments_of(locals())
-        self._set_vectors(*_read_word_vectors(Path(path)), self._kind)

@@ -1,4 +1,4 @@
-"""What encoders make of other languages than English, and what topics across languages hold.
+"""What encoders make of other languages than English, and what topics of two languages hold.
 
 News in French by their classes: 10 nearest neighbours (cosine, ten folds) and the
 topics of a fit with all defaults. Pairs of translations, English and French: whether both are in
@@ -86,25 +86,20 @@ def _of_news(language: str, name: str) -> dict[str, Any]:
 
 
 def _of_languages(name: str, encoder: str, systems: Sequence[System]) -> list[dict[str, Any]]:
-    """Return the figures of topics of two languages, before and after these are taken out."""
-    from embedtopics.encoders._across_languages import AcrossLanguagesEncoder
+    """Return the figures of topics of two languages."""
     from embedtopics.topics import TopicModel
 
     known, rows = _read(name), []
-    for is_across in (False, True):
-        made = _encoder(encoder)
-        if is_across:
-            made = AcrossLanguagesEncoder(made).fit(known.texts)
-        vectors = made.encode(known.texts)
-        for system in systems:
-            if system is BERTOPIC:
-                with tempfile.TemporaryDirectory() as folder:
-                    write_inputs(Path(folder), known.texts, vectors)
-                    labels = fit(system, Path(folder), random_state=0).labels
-            else:
-                labels = TopicModel(random_state=0).fit(known.texts, embeddings=vectors).labels_
-            row = {"set": name, "encoder": encoder, "across": is_across, "system": system.name}
-            rows.append(_noted({**row, **_scored(known, np.asarray(labels))}))
+    vectors = _encoder(encoder).encode(known.texts)
+    for system in systems:
+        if system is BERTOPIC:
+            with tempfile.TemporaryDirectory() as folder:
+                write_inputs(Path(folder), known.texts, vectors)
+                labels = fit(system, Path(folder), random_state=0).labels
+        else:
+            labels = TopicModel(random_state=0).fit(known.texts, embeddings=vectors).labels_
+        row = {"set": name, "encoder": encoder, "system": system.name}
+        rows.append(_noted({**row, **_scored(known, np.asarray(labels))}))
     return rows
 
 
@@ -196,7 +191,7 @@ def render(result: Mapping[str, Any]) -> str:
         for row in result["news"]
     ]  # fmt: skip
     across = [
-        [row["set"], row["encoder"], "yes" if row["across"] else "no", row["system"],
+        [row["set"], row["encoder"], row["system"],
          figure(row["n_topics"]), f"{row['coverage']:.0%}",
          f"{row['together']:.0%} ({row['by_chance']:.0%})" if "together" in row else "",
          _spelled(row["ami"]) if "ami" in row else "", _spelled(row["language"], ".0%")]
@@ -212,7 +207,7 @@ def render(result: Mapping[str, Any]) -> str:
             ["classes", "encoder", "texts", f"{K}-NN accuracy", "AMI of topics", "topics",
              "coverage"], news),
         markdown_table(
-            ["English and French", "vectors", "across languages", "topics by", "topics",
+            ["English and French", "vectors", "topics by", "topics",
              "coverage", "pairs in one topic (by chance)", "AMI with the classes",
              "language known by the topic"], across),
         markdown_table(

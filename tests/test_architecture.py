@@ -83,7 +83,6 @@ OVER = {
     "annotation": (2746, 12),
     "inference": (2029, 8),
     "corpus": (2764, 10),
-    "encoders": (5461, 21),
     "retrieval": (6503, 25),
 }
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60

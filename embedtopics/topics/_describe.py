@@ -299,8 +299,8 @@ def leakage_decisions(
     share = language_information(np.array(topics, dtype=np.int32), detected)
     message = (
         f"The topic of a text explains {share:.0%} of the entropy of its language "
-        f"({', '.join(languages)}; {len(pairs):,} texts). To reduce this, use a multilingual "
-        "encoder and set across_languages=True in the model."
+        f"({', '.join(languages)}; {len(pairs):,} texts). A multilingual encoder reduces this: "
+        'encoder="multilingual-e5-small".'
     )
     return [Decision("clustering", "language_information", round(share, 4), message)]
 

@@ -18,7 +18,6 @@ from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._named import CLUSTERERS, named_clusterer
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.decisions import Decision
-from embedtopics.encoders._across_languages import AcrossLanguagesEncoder
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
@@ -52,7 +51,7 @@ from embedtopics.topics.results import TopicResult
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 RESTORED = (
     "n_neighbors", "n_components", "n_topics", "coverage", "languages", "stop_words", "ngram_range",
-    "min_df", "across_languages", "words",
+    "min_df", "words",
 )  # fmt: skip
 """Parameters of a loaded model that the settings of its result hold."""
 NAMED = {"reducer": REDUCERS, "clusterer": CLUSTERERS}
@@ -105,9 +104,6 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         `ManualLabels`.
     languages : "auto" or sequence of str
         ISO 639-1 codes of the languages of the texts, for stop words and stems.
-    across_languages : bool
-        Whether to remove the directions that separate the languages from the vectors of a
-        multilingual encoder. Then texts and their translations share topics.
     words : {"auto", "characters", "lemmas", "social", "social-split", "social-drop"} or function
         Rules for words; a list combines several. "auto" uses installed segmenters for Chinese,
         Japanese, Thai, Lao, Khmer, Burmese and Korean (extras `multilingual`, `japanese`, `thai`,
@@ -162,7 +158,6 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         weighting: TermWeighting | None = None,
         constraints: Constraint | None = None,
         languages: str | Sequence[str] = "auto",
-        across_languages: bool = False,
         words: str | Sequence[str] | Segmenter = "auto",
         stop_words: str | Sequence[str] = "auto",
         ngram_range: tuple[int, int] = (1, 2),
@@ -181,7 +176,6 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         self.weighting = weighting
         self.constraints = constraints
         self.languages = languages
-        self.across_languages = across_languages
         self.words = words
         self.stop_words = stop_words
         self.ngram_range = ngram_range
@@ -212,9 +206,6 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             If the texts, the embeddings or a parameter cannot be used.
         """
         self._check_parameters()
-        if self.across_languages and embeddings is not None:
-            remedy = "pass the encoder that made them instead of embeddings"
-            raise InputError("across_languages", "False with embeddings", True, remedy)
         self._of_fit: tuple[Any, BaseEncoder] | None = None
         resolution = Resolution(self.n_topics, self.min_cluster_size)
         seed = resolve_seed(self.random_state)
@@ -361,8 +352,6 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         if loaded is None or loaded[0] is not spec:
             self._loaded = (spec, resolve_encoder(spec, cached=True))
         encoder: BaseEncoder = self._loaded[1].fitted_to(texts).reading_to_ends(texts)
-        if self.across_languages:
-            encoder = AcrossLanguagesEncoder(encoder).fit(texts)
         self._of_fit = (self.encoder, encoder)
         return encoder
 

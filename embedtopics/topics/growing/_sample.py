@@ -278,7 +278,7 @@ def _agreement(
     if len(check) < FEWEST_CHECKED:
         return float("nan"), []
     rows = corpus.distinct().first_rows[check]  # ordered by content, as the documents of the fit
-    second = clone(model).set_params(constraints=None, across_languages=False, show_progress=False)
+    second = clone(model).set_params(constraints=None, show_progress=False)
     array = np.array([vectors[document] for document in check.tolist()])
     order = np.argsort(rows)
     fit = second.fit(corpus.take(rows[order]), embeddings=array[order]).result_

@@ -149,8 +149,8 @@ def print_inspection(console: Console, corpus: Corpus, inspection: Inspection) -
             f"{inspection.truncated_share:.1%} of the texts; "
             f"the encoder does not read {inspection.unseen_share:.1%} of the tokens"
         )
-        encoding = spell_seconds(inspection.seconds_to_encode)
-        after = f"{encoding} to encode ({inspection.tokens_per_second:,.0f} tokens/s here), {after}"
+        speed = f"{inspection.tokens_per_second:,.0f} tokens/s here, less if vectors are cached"
+        after = f"{spell_seconds(inspection.seconds_to_encode)} to encode ({speed}), {after}"
     rows |= {"time": f"about {after}", "memory": f"about {inspection.memory / 1e9:.1f} GB"}
     print_lines(console, rows)
     of_files = [note.message for note in corpus.notes if note.stage == "files"]

@@ -387,6 +387,7 @@ _CLOCK = r":\d{2}(?::\d{2}(?:\.\d{1,9})?)?"
 _ZONE = r"(?:Z|[+-]\d{2}(?::?\d{2})?)"
 _ISO = "ISO 8601 (like 2021-05-17 or 2021)"
 _SLASHED = "day and month before the year (like 17/05/2021)"
+_NAMED = "the month by its English name (like 17 May 2021)"
 _COMPACT = "YYYYMMDD (like 20210517)"
 _SECONDS, _MILLISECONDS = "Unix time in seconds", "Unix time in milliseconds"
 _FORMATS = {
@@ -394,6 +395,9 @@ _FORMATS = {
     for name, pattern in {
         _ISO: rf"\d{{4}}(-\d{{2}}(-\d{{2}}([T ]\d{{2}}{_CLOCK} ?{_ZONE}?)?)?)?",
         _SLASHED: rf"(\d{{1,2}})([/.-])(\d{{1,2}})\2(\d{{4}})(?:[T ](\d{{1,2}})({_CLOCK}))?",
+        # Time may come between day and year, as at Twitter; an offset, such as +1400, is no year.
+        _NAMED: r"(?i)(?=.*\b\d\d?\b)(?=.*(?<!\+)\b(?:1[4-9]|20)\d\d\b)"
+        r".*\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*",
         _COMPACT: r"\d{8}",
         _SECONDS: r"\d{9,11}",
         _MILLISECONDS: r"\d{12,14}",
@@ -465,7 +469,7 @@ def _parse(
     formats = (form for form, pattern in _FORMATS.items() if pattern.fullmatch(distinct[first]))
     description = next(formats, None)
     if description is None:
-        refuse(first, f"{_ISO}, {_SLASHED} or Unix time")
+        refuse(first, f"{_ISO}, {_SLASHED}, {_NAMED} or Unix time")
     others = distinct[~distinct.str.fullmatch(_FORMATS[description])]
     if len(others):
         refuse(int(others.index[0]), description, first)
@@ -476,18 +480,14 @@ def _parse(
     else:
         if description == _SLASHED:
             description, distinct = _iso_of_slashed(distinct, refuse)
-        format = "%Y%m%d" if description == _COMPACT else "ISO8601"
+        format = {_COMPACT: "%Y%m%d", _NAMED: "mixed"}.get(description, "ISO8601")
         moments = pd.to_datetime(distinct, format=format, errors="coerce", utc=True)
     impossible = moments.isna() | (moments.dt.year < 1)
     if impossible.any():
-        refuse(_first_row(impossible), f"a day that exists, as {description}")
+        refuse(int(impossible[impossible].index[0]), f"a day that exists, as {description}")
     message = f"Dates in {name} are {description}."
     decisions.insert(0, Decision("corpus", "dates", description, message))
     return moments.dt.tz_localize(None).to_numpy().astype("datetime64[us]"), decisions
-
-
-def _first_row(is_marked: pd.Series) -> int:
-    return int(is_marked.index.to_numpy()[is_marked.to_numpy().argmax()])
 
 
 def _iso_of_slashed(distinct: pd.Series, refuse: Refuse) -> tuple[str, pd.Series]:
@@ -507,7 +507,7 @@ def _iso_of_slashed(distinct: pd.Series, refuse: Refuse) -> tuple[str, pd.Series
 def _refuse_both(first: pd.Series, second: pd.Series, expected: str, refuse: Refuse) -> None:
     """Refuse a column that has both kinds of values."""
     if first.any() and second.any():
-        earlier, later = sorted((_first_row(first), _first_row(second)))
+        earlier, later = sorted(int(mask[mask].index[0]) for mask in (first, second))
         refuse(later, expected, earlier)
 
 

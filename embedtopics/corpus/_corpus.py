@@ -55,8 +55,8 @@ class Corpus:
         name or length, and `notes` reports the choice.
     id, time, group : str, optional
         Columns of ids, dates and groups. Dates have one format in a column: ISO 8601 ("2021-05-17
-        10:20", "2021-05", 2021), day and month in either order before the year, "20210517", or Unix
-        time. With a list of texts, `time` and `group` are columns of `metadata`.
+        10:20", "2021-05", 2021), day and month in either order before the year, "17 May 2021",
+        "20210517" or Unix time. With a list of texts, `time` and `group` are columns of `metadata`.
     ids : iterable, optional
         Distinct ids of a list of texts.
     metadata : frame or dict of lists, optional

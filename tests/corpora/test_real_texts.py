@@ -66,6 +66,8 @@ def goes_through(frame, text, time, group, tmp_path, encoder):
 def test_every_set(name, data_folder, tmp_path):
     text, time, group = SETS[name].split(",")
     frame = read(data_folder / f"{name if '.' in name else name + '.jsonl'}.gz", text)
+    if name.startswith("reuters"):  # characters of the wire follow some dates, which are refused
+        frame[time] = frame[time].str.partition("&")[0]
     other = name.startswith(
         ("fr_", "gnad", "ud_french", "masakhanews_fra", "multi30k", "stsb", "xnli")
     )

@@ -2,14 +2,17 @@
 
 The first part simulates: the predictions of one group err more often than those of the other,
 which is what biases a regression on predictions. The second part takes labelled corpora: the
-figures of all labels are the truth, and each draw sees 200 labels and a classifier.
+figures of all labels are the truth, and each draw sees 200 labels and a classifier. The last part
+has covariates without any effect, so that every interval without 0 is an error of the first kind.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +34,10 @@ from embedtopics.inference._shares import allocate
 
 __all__ = ["measure", "render"]
 
-DRAWS, REAL_DRAWS, QUICK_DRAWS, POPULATION = 1_000, 500, 20, 1_000_000
+RESULT = Path(__file__).parent / "results" / "inference.json"
+SECTIONS = ("rows", "plans", "real", "null")
+
+DRAWS, REAL_DRAWS, NULL_DRAWS, QUICK_DRAWS, POPULATION = 1_000, 500, 200, 20, 1_000_000
 ERRORS = {"a": 0.6, "b": 1.6}
 """Factor of the errors of the predictions in each group."""
 
@@ -64,12 +70,25 @@ PLANS = (Case(5_000, 0, 0.85, 0.3), Case(20_000, 0, 0.95, 0.05), Case(10_000, 0,
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """Draw every case, and count the intervals that hold the truth."""
-    n_draws, n_real = (QUICK_DRAWS,) * 2 if options.quick else (DRAWS, REAL_DRAWS)
-    rows = [row for case in CASES for row in _simulated(case, n_draws)]
-    plans = [_plan(case, n_draws) for case in PLANS]
-    real = [row for name in CORPORA for row in _real(name, n_real)] + [*_politics(n_real)]
-    return {"draws": n_draws, "rows": rows, "plans": plans, "real_draws": n_real, "real": real}
+    """Draw every case, and count the intervals that hold the truth; other sections stay."""
+    n_draws, n_real, n_null = (
+        (QUICK_DRAWS,) * 3 if options.quick else (DRAWS, REAL_DRAWS, NULL_DRAWS)
+    )
+    sections = {
+        "rows": lambda: [row for case in CASES for row in _simulated(case, n_draws)],
+        "plans": lambda: [_plan(case, n_draws) for case in PLANS],
+        "real": lambda: (
+            [row for name in CORPORA for row in _real(name, n_real)] + [*_politics(n_real)]
+        ),
+        "null": lambda: (
+            [*_without_effect(n_null)]
+            + [row for name in CORPORA for row in _real(name, n_null, shuffled=True)]
+        ),
+    }
+    result: dict[str, Any] = {"draws": n_draws, "real_draws": n_real}
+    if options.sections and not options.quick and RESULT.exists():
+        result = json.loads(RESULT.read_text("utf-8"))
+    return result | {name: sections[name]() for name in options.sections or SECTIONS}
 
 
 def _simulated(case: Case, n_draws: int) -> Iterator[dict[str, Any]]:
@@ -107,6 +126,24 @@ def _coverage(draws: Any, truth: Mapping[str, float], figures: Any) -> Iterator[
             row[f"{method}_zero"] = float(np.mean(zeros[what, method]))
             row[f"{method}_width"] = float(np.median(widths[what, method]))
         yield row | {"width": row["corrected_width"] / row["gold_width"]}
+
+
+def _without_effect(n_draws: int) -> Iterator[dict[str, Any]]:
+    """Draw classes that depend on nothing; the errors of their predictions depend on the group."""
+    figures = {what: SIMULATED[what] for what in ("linear", "logistic")}
+    for case in (CASES[2], CASES[4]):
+        rng = np.random.default_rng(2)
+        draws = (_gold(_noise(case, rng), case.n_gold, rng) for _ in range(n_draws))
+        for row in _coverage(draws, dict.fromkeys(figures, 0.0), figures):
+            yield {"corpus": "simulated: errors differ by group"} | case._asdict() | row
+
+
+def _noise(case: Case, rng: np.random.Generator) -> pd.DataFrame:
+    frame = _draw(case, rng)
+    y = rng.random(case.n_rows) < case.prevalence
+    error = (1 - case.accuracy) * frame["group"].map(ERRORS).to_numpy()
+    guess = np.where(rng.random(case.n_rows) < error, ~y, y)
+    return frame.assign(y=y.astype(int), guess=guess.astype(int))
 
 
 def _draw(case: Case, rng: np.random.Generator) -> pd.DataFrame:
@@ -302,8 +339,11 @@ CORPORA = {
 """Rows of each corpus, and those that train its classifier; without x, it is the log length."""
 
 
-def _real(name: str, n_draws: int) -> Iterator[dict[str, Any]]:
-    """Draw rows of a corpus, 200 of them with their labels; the whole corpus has the truth."""
+def _real(name: str, n_draws: int, *, shuffled: bool = False) -> Iterator[dict[str, Any]]:
+    """Draw rows of a corpus, 200 of them with their labels; the whole corpus has the truth.
+
+    A shuffled covariate has no effect.
+    """
     read, n_train = CORPORA[name]
     rng = np.random.default_rng(0)
     rows = read().sample(frac=1, random_state=0, ignore_index=True)
@@ -319,11 +359,17 @@ def _real(name: str, n_draws: int) -> Iterator[dict[str, Any]]:
     y = rows["y"].to_numpy()
     truth = _real_truths(rows["x"].to_numpy(), y)
     rows = rows.drop(columns="text")
-    draws = (_gold(rows.sample(frac=1, replace=True, random_state=rng, ignore_index=True), 200, rng)
-             for _ in range(n_draws))  # fmt: skip
+
+    def draw() -> pd.DataFrame:
+        drawn = rows.sample(frac=1, replace=True, random_state=rng, ignore_index=True)
+        return drawn.assign(x=rng.permutation(drawn["x"])) if shuffled else drawn
+
+    figures = {what: REAL[what] for what in ("logistic", "covariate")} if shuffled else REAL
+    truth = dict.fromkeys(figures, 0.0) if shuffled else truth
+    draws = (_gold(draw(), 200, rng) for _ in range(n_draws))
     about = {"corpus": name, "n_rows": len(rows), "n_gold": 200}
     about["accuracy"] = float(((rows["guess"] > 0.5) == y).mean())
-    for row in _coverage(draws, truth, REAL):
+    for row in _coverage(draws, truth, figures):
         yield about | row
 
 
@@ -366,5 +412,12 @@ def render(result: Mapping[str, Any]) -> str:
          figure(row["width"], 2)]
         for row in result["real"]
     ]  # fmt: skip
-    tables = [(header, rows), (plan_header, plans), (real_header, real)]
+    null_header = ["corpus", "rows", "gold", "accuracy", "draws", "figure",
+                   *(f"p < 0.05: {one}" for one in ("corrected", *header[7:9]))]  # fmt: skip
+    null = [
+        [row["corpus"], f"{row['n_rows']:,}", f"{row['n_gold']:,}", figure(row["accuracy"], 2),
+         f"{row['draws']:,}", row["what"], *(figure(1 - row[method], 3) for method in METHODS)]
+        for row in result["null"]
+    ]  # fmt: skip
+    tables = [(header, rows), (plan_header, plans), (real_header, real), (null_header, null)]
     return "\n\n".join(markdown_table(*table) for table in tables)

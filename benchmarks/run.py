@@ -153,9 +153,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--sections",
         nargs="+",
-        choices=classification.SECTIONS,
+        choices=[*classification.SECTIONS, *inference.SECTIONS],
         default=[],
-        help="of classification: those to measure again; all by default",
+        help="of classification or inference: those to measure again; all by default",
     )
     parser.add_argument("--tables", action="store_true", help="only make the tables again")
     arguments = parser.parse_args()

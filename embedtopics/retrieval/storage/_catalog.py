@@ -2,14 +2,12 @@
 
 import datetime
 import hashlib
-import re
 import secrets
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -199,11 +197,6 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} has format {version}, newer than this version reads ({SCHEMA_VERSION}); "
             "upgrade embedtopics"
         )
-    if _schema_of(connection) != _our_schema():
-        raise CorruptFileError(
-            f"{path} has tables, views or triggers that are not those of an index; do not use "
-            "it, and build the index again"
-        )
 
 
 def _distrust(connection: sqlite3.Connection) -> None:
@@ -212,26 +205,6 @@ def _distrust(connection: sqlite3.Connection) -> None:
         connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE)
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
-
-
-def _schema_of(connection: sqlite3.Connection) -> set[tuple[str, str, str, str]]:
-    """Return the SQL of all tables, without comments and columns of the metadata."""
-    tables = set()
-    for kind, name, table, sql in connection.execute(
-        "SELECT type, name, tbl_name, substr(sql, 1, 65536) FROM sqlite_master LIMIT 100"
-    ):
-        text = " ".join(re.sub(r"--[^\n]*", "", str(sql)).split())
-        if name == "metadata":
-            text = re.sub(r"(, c\d+)+\)$", ")", text)
-        tables.add((str(kind), str(name), str(table), text))
-    return tables
-
-
-@cache
-def _our_schema() -> frozenset[tuple[str, str, str, str]]:
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(_SCHEMA)
-        return frozenset(_schema_of(connection))
 
 
 def write_settings(connection: sqlite3.Connection, settings: str) -> None:
@@ -309,7 +282,7 @@ def explaining(folder: Path, is_writing: bool = False) -> Iterator[None]:
             ) from error
         if code in _OF_THE_DISK:
             raise InputError(f"could not {verb} {path}: {error}{whole}; {remedy}") from error
-        marks = ("decode to UTF-8", "no such column", "malformed JSON")
+        marks = ("decode to UTF-8", "no such column", "no such table", "malformed JSON")
         is_damage = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
         if is_damage or any(mark in str(error) for mark in marks):
             raise damage(path, one_line(error)) from error

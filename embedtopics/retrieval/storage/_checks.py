@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from embedtopics._utils.folders import (
     find_folder,
     flush_file,
@@ -33,17 +31,13 @@ from embedtopics.retrieval.storage._catalog import (
     present,
     read_columns,
     read_meta,
-    read_numbers,
 )
 from embedtopics.retrieval.storage._segments import (
     check_sizes,
     damaged_files,
     is_segment_name,
     list_files,
-    living_passages,
     named_segments,
-    read_passages,
-    segment_folder,
     unnamed_folders,
 )
 
@@ -163,8 +157,8 @@ class Problem:
 def check(folder: str | Path) -> list[Problem]:
     """Check a whole index for damage.
 
-    The check reads every file and every document, compares them with the sizes and checksums
-    recorded at writing, and matches documents, metadata and passages.
+    The check reads every file and every document, and compares them with the sizes and checksums
+    recorded at writing.
 
     Parameters
     ----------
@@ -200,7 +194,6 @@ def find_damage(folder: Path) -> list[Problem]:
             problems = [Problem(folder / CATALOG, what) for what in ask(folder, _check_catalog)]
             files = damaged_files(folder, ask(folder, list_files))
             problems += [Problem(path, what) for path, what in files]
-            problems += ask(folder, lambda c: list(_check_passages(c, folder)))
             if ask(folder, lambda c: int(read_meta(c, "version"))) == version:
                 return problems
         except CorruptFileError as error:
@@ -227,22 +220,10 @@ def check_presence(folder: Path) -> None:
             raise damage(*fault)
 
 
-_DOUBLED = "SELECT id, count(*) FROM documents NOT INDEXED GROUP BY id HAVING count(*) > 1"
-_LACKING = (
-    "SELECT number FROM segments WHERE n_files != "
-    "(SELECT count(*) FROM files WHERE segment = segments.number)"
-)
-_ORPHANS = "SELECT number FROM metadata WHERE number NOT IN (SELECT number FROM documents)"
-
-
 def _check_catalog(connection: sqlite3.Connection) -> list[str]:
     run = connection.execute
     faults = [f"SQLite finds: {m}" for (m,) in run("PRAGMA integrity_check(20)") if m != "ok"]
-    faults += [f"the id {id!r} has {count} documents" for id, count in run(_DOUBLED)]
-    faults += [f"it does not name all files of segment {n:06d}" for (n,) in run(_LACKING)]
-    faults += _check_documents(connection)
-    faults += [f"metadata {number} belong to no document" for (number,) in run(_ORPHANS)]
-    return faults
+    return [*faults, *_check_documents(connection)]
 
 
 def _check_documents(connection: sqlite3.Connection) -> Iterator[str]:
@@ -257,34 +238,3 @@ def _check_documents(connection: sqlite3.Connection) -> Iterator[str]:
             yield f"the document {id!r} has no metadata"
         elif document_digest(number, id, text, present(positions, values)) != digest:
             yield f"the document {id!r} differs from its checksum"
-
-
-def _check_passages(connection: sqlite3.Connection, folder: Path) -> Iterator[Problem]:
-    """Compare the passages of readable segments with the documents and counts of the catalog."""
-    numbers, removed = (
-        read_numbers(connection, f"SELECT number FROM {table} ORDER BY number")
-        for table in ("documents", "removed")
-    )
-    with_passages = [np.empty(0, np.int64)]
-    query = "SELECT number, first, last, n_passages, n_living FROM segments"
-    for segment, first, last, n_passages, n_living in connection.execute(query):
-        below = segment_folder(folder, segment)
-        try:
-            documents, _ = read_passages(below)
-        except (CorruptFileError, FileNotFoundError):  # its checksum shows it
-            with_passages.append(numbers[(numbers >= first) & (numbers <= last)])
-            continue
-        alive = documents[living_passages(documents, removed)]
-        with_passages.append(alive)
-        outside = ((documents < first) | (documents > last)).any() or (np.diff(documents) < 0).any()
-        if len(documents) != n_passages or len(np.unique(alive)) != n_living or outside:
-            yield Problem(below, "its passages do not match the counts of the catalog")
-    passages = np.concatenate(with_passages)
-    for wrong, what in (
-        (np.setdiff1d(numbers, passages), "have no passage"),
-        (np.setdiff1d(passages, numbers), "have passages and are missing"),
-        (np.intersect1d(numbers, removed), "are present and removed"),
-    ):
-        if wrong.size:
-            what = f"{wrong.size:,} documents {what}, such as number {wrong[0]}"
-            yield Problem(folder / CATALOG, what)

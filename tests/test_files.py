@@ -130,9 +130,7 @@ DEEP = "[" * 100_000
     [
         (DEEP, "nested too deeply"),
         ('{"kind": "a test", "version": Infinity, "files": {}}', "Infinity is not a JSON number"),
-        ('{"kind": "a test", "version": 1e999, "files": {}}', "infinity"),
         (json.dumps({"kind": "k" * 10**6, "version": 1, "files": {}}), "must hold a saved a test"),
-        (json.dumps({"kind": KIND, "version": 1, "files": {"n" * 10**6: {}}}), "damaged"),
         (
             json.dumps({"kind": KIND, "version": 1, "files": {
                 "n" * 10**6: {"bytes": 1, "sha256": ""}

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from embedtopics._utils.display import one_line
 from embedtopics.corpus._columns import read_dates
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
@@ -91,11 +92,15 @@ class Design:
 def parse_covariates(covariates: Any, columns: Set[str]) -> tuple[list[Term], dict[str, Any]]:
     """Return the terms of a model, the intercept first, and its variables by name."""
     from formulaic import Formula
+    from formulaic.errors import FormulaicError
     from formulaic.parser.types import Factor, Term
 
     expected = "a formula such as '~ date + source', names of columns, or values by name"
     if isinstance(covariates, str):
-        formula = Formula(covariates)
+        try:
+            formula = Formula(covariates)
+        except FormulaicError:
+            raise InputError("covariates", expected, covariates) from None
         terms = [] if hasattr(formula, "rhs") else list(formula)
         if len(terms) < 2 or str(terms[0]) != "1":
             with_terms = "a formula with an intercept and other terms, without a left side"
@@ -108,9 +113,8 @@ def parse_covariates(covariates: Any, columns: Set[str]) -> tuple[list[Term], di
             used_names = [factor.expr] if is_name else sorted(columns & set(map("".join, words)))
             variables |= {name: name for name in used_names}
         return terms, variables
-    if not isinstance(covariates, Mapping):
-        covariates = {name: name for name in covariates}
-    variables = {str(name): values for name, values in covariates.items()}
+    pairs = covariates.items() if isinstance(covariates, Mapping) else ((c, c) for c in covariates)
+    variables = {str(name): values for name, values in pairs}
     if not variables:
         raise InputError("covariates", expected, covariates)
     factors = [Factor("1", eval_method="literal")]
@@ -238,13 +242,19 @@ def _build(
 ) -> Design:
     """Evaluate the terms, and name the columns."""
     from formulaic import Formula
+    from formulaic.errors import FormulaicError
 
     # Then the effect of a level is that at the mean of a number with which it interacts.
     in_functions = " ".join(f.expr for term in terms for f in term.factors if f.expr not in units)
     words = set(re.findall(r"\w+", in_functions))
     centers = {name: float(variables[name].mean()) for name in units if name not in words}
     centred = variables.assign(**{name: variables[name] - mean for name, mean in centers.items()})
-    model = Formula(terms).get_model_matrix(centred, context={}, output="numpy", na_action="ignore")
+    options: dict[str, Any] = {"context": {}, "output": "numpy", "na_action": "ignore"}
+    try:
+        model = Formula(terms).get_model_matrix(centred, **options)
+    except FormulaicError as error:
+        expected = "a formula of columns and known functions"
+        raise InputError("covariates", expected, found=one_line(error)) from None
     matrix = np.ascontiguousarray(model, dtype=np.float64)
     columns = list(model.model_spec.column_names)
     covariates, levels = ["" for _ in columns], ["" for _ in columns]

@@ -142,17 +142,18 @@ class EquationFit:
     def _all(self) -> Equations:
         return Equations.together([one for one in (self.equations, self.prior) if one is not None])
 
-    @property
-    def is_separated(self) -> bool:
-        """Whether the covariates tell the outcomes of some rows for certain."""
+    def separated_by(self) -> int | None:
+        """Return the column that makes the outcomes of some rows certain, or None."""
         if self.family not in ("logistic", "multinomial"):
-            return False
-        span = np.maximum(np.ptp(self.equations.x, axis=0), 1e-12)
+            return None
+        x = self.equations.x
+        span = np.maximum(np.ptp(x, axis=0), 1e-12)
         span[0] = 1.0  # the intercept
         scale = np.outer(*[np.tile(span, self.beta.shape[1])] * 2)
-        slope = self.equations.slope(self.family, self.beta) / scale
-        is_certain = np.abs(self.equations.x @ self.beta).max() > CERTAIN
-        return bool(is_certain and np.linalg.eigvalsh(slope)[0] < LARGEST_ERROR**-2)
+        least = np.linalg.eigvalsh(self.equations.slope(self.family, self.beta) / scale)[0]
+        if np.abs(x @ self.beta).max() <= CERTAIN or least >= LARGEST_ERROR**-2:
+            return None
+        return int(np.abs(self.beta[1:] * span[1:, None]).max(axis=1).argmax()) + 1
 
     def leverage(self) -> Float64Array:
         """Return the factor by which the residual of each row is too small, (n_rows, 1) (HC3)."""

@@ -78,9 +78,6 @@ class Measurement:
     ----------
     classes : tuple or None
         None for numbers.
-    truth, proxy, naive : float64 ndarray of shape (n_rows, n_columns)
-        Gold values, 0 without; combined predictions; predicted classes, or numbers.
-    is_gold : bool ndarray of shape (n_rows,)
     decisions : tuple of Decision
 
     Raises
@@ -146,8 +143,7 @@ class Measurement:
                 decisions.append(Decision("inference", "no_prediction", n_absent, message))
         proxy = columns[0]
         if len(columns) > 1 or proxy.shape[1] != truth.shape[1]:
-            seed = resolve_seed(random_state)
-            proxy = _combined(np.hstack(columns), truth, sample, seed)
+            proxy = _combined(np.hstack(columns), truth, sample, resolve_seed(random_state))
             message = (
                 f"{len(columns)} predictions are combined by a regression on the gold values, "
                 "which is fitted without the unit of the row."
@@ -159,16 +155,13 @@ class Measurement:
             absent = next(iter(is_absent.values()))[:, None]
             naive = np.where(absent, naive, np.eye(len(classes))[naive.argmax(axis=1)])
         if is_gold.sum() < FEW_GOLD:
-            message = (
-                f"Only {is_gold.sum()} rows have a gold value. Intervals from fewer than "
-                f"{FEW_GOLD} are too narrow at times."
-            )
-            decisions.append(Decision("inference", "few_gold", int(is_gold.sum()), message))
+            n_gold, few = int(is_gold.sum()), f"Intervals from fewer than {FEW_GOLD} gold rows"
+            message = f"{few} are too narrow at times; there are {n_gold}."
+            decisions.append(Decision("inference", "few_gold", n_gold, message))
         frame = pd.DataFrame(index=range(n)) if data is None else data.reset_index(drop=True)
         if len(frame) != n:
             raise InputError("data", "a row for each gold value", found=f"{len(frame):,} rows")
-        fields = (name, classes, truth, proxy, naive, sample, frame, tuple(decisions))
-        self._set(*fields)
+        self._set(name, classes, truth, proxy, naive, sample, frame, tuple(decisions))
 
     def _set(self, *values: Any) -> None:
         for field, value in zip(self.__dataclass_fields__, values, strict=True):
@@ -203,10 +196,8 @@ class Measurement:
         Parameters
         ----------
         frame : DataFrame
-        gold, units, strata, probability : str
-            Columns; see the class.
-        predictions : str or sequence of str
-            One or several columns.
+        gold, predictions, units, strata, probability : str
+            Columns, of `predictions` one or several; see the class.
         **options
             `sampling`, `kind`, `name` (by default that of the column `gold`), `random_state`.
         """
@@ -330,7 +321,7 @@ def _chances(
             raise InputError("strata", "groups with at least two gold rows", row=row, found="less")
         return np.asarray((drawn / sizes)[stratum])
     if sampling is None:
-        raise InputError("sampling", "known", None, _ASK)
+        raise InputError("sampling", "stated", None, _ASK)
     checked_choice(sampling, "sampling", ("random",))
     return np.full(n, is_gold.mean())
 
@@ -398,13 +389,12 @@ def _prediction(
     is_number = np.issubdtype(array.dtype, np.number)
     if classes is None:
         return array.astype(np.float64)[:, None]
-    cells = array.tolist()
     if is_number and not {_plain(value) for value in np.unique(array).tolist()} <= set(classes):
         numbers = array.astype(np.float64)
         if len(classes) == 2 and numbers.min() >= 0 and numbers.max() <= 1:
             return np.column_stack([1 - numbers, numbers])
         return numbers[:, None]  # a score, which is calibrated with the gold values
-    return np.asarray(_columns(cells, classes, np.ones(n, dtype=np.bool_)))
+    return np.asarray(_columns(array.tolist(), classes, np.ones(n, dtype=np.bool_)))
 
 
 def _combined(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from embedtopics.inference._equations import (
 from embedtopics.inference._measurement import Measurement
 from embedtopics.inference._sample import Sample
 from embedtopics.inference.results import Regression
-from embedtopics.protocols import BoolArray, Float64Array, Int64Array
+from embedtopics.protocols import Float64Array, Int64Array
 
 FAMILIES = ("linear", "logistic", "multinomial", "poisson")
 
@@ -87,11 +87,10 @@ def regress(
     by_name = _by_name(measurements)
     first = next(iter(by_name.values()))
     left, right = _sides(formula)
-    is_gold = np.logical_and.reduce([one.is_gold for one in by_name.values()])
-    if any((one.is_gold != is_gold).any() for one in by_name.values()):
-        raise InputError("measurements", "with gold values of the same rows")
-    design, measured = _design(right, by_name, first, is_gold, reference or {})
-    outcome, family, classes = _outcome(left, by_name, first, family, target, design.rows)
+    design, measured = _design(right, by_name, first, reference or {})
+    (truth, proxy, guess), family, classes = _outcome(
+        left, by_name, first, family, target, design.rows
+    )
     if not measured and left not in by_name:
         raise InputError("formula", f"one with a measured variable ({', '.join(by_name)})", formula)
     rows, n = design.rows, np.arange(len(design.rows))
@@ -100,27 +99,26 @@ def regress(
     if inside.sum() <= x.shape[1] + 1:
         found = f"{inside.sum()} for {x.shape[1]} coefficients"
         raise InputError("gold", "more rows than coefficients", found=found)
-    of_gold = Equations(x[inside], outcome.truth[inside], sample.weight[inside], n[inside])
+    of_gold = Equations(x[inside], truth[inside], sample.weight[inside], n[inside])
     gold = EquationFit(family, of_gold, sample)
-    if gold.is_separated:
-        remedy = 'use family="linear", leave out a covariate, or code more rows'
-        raise InputError("formula", "one that does not separate the gold rows", remedy=remedy)
-    corrected, factor = _corrected(gold, _expanded(design, outcome, by_name, measured))
+    if (column := gold.separated_by()) is not None:
+        remedy = 'use family="linear", leave it out, or code more rows'
+        found = f"{design.columns[column]!r}, which makes some classes certain"
+        raise InputError(
+            "formula", "one that does not separate the gold rows", None, remedy, found=found
+        )
+    corrected, factor = _corrected(gold, _expanded(design, proxy, by_name, measured))
     if measured:
         x = design.matrix_with(**{name: _cells(by_name[name])[rows] for name in measured})
     ones = np.ones(len(n))
-    naive = EquationFit(
-        family, Equations(x, outcome.naive, ones, n), Sample.of(ones, n * 0, sample.unit)
-    )
-    effects = marginal_effects(design.changes(), gold, corrected, classes, confidence)
+    naive = EquationFit(family, Equations(x, guess, ones, n), Sample.of(ones, n * 0, sample.unit))
     return Regression(
         corrected=corrected.coefficients(confidence),
         gold=gold.estimate().coefficients(confidence),
         naive=naive.estimate().coefficients(confidence),
         names=tuple((str(one), column) for one in classes for column in design.columns),
-        covariance=corrected.covariance,
         power=factor,
-        marginal=tuple(effects),
+        marginal=tuple(marginal_effects(design.changes(), gold, corrected, classes, confidence)),
         formula=formula,
         family=family,
         classes=classes,
@@ -134,10 +132,10 @@ def regress(
 def _by_name(measurements: Measurement | Sequence[Measurement]) -> dict[str, Measurement]:
     several = [measurements] if isinstance(measurements, Measurement) else list(measurements)
     by_name = {one.name: one for one in several}
-    if not several or len(by_name) < len(several):
-        raise InputError("measurements", "one or several, each with its own name")
-    if len({len(one) for one in several}) > 1:
-        raise InputError("measurements", "of the same rows")
+    is_same = all(np.array_equal(one.is_gold, several[0].is_gold) for one in several)
+    if not several or len(by_name) < len(several) or not is_same:
+        expected = "one or several, each with its own name, with gold values of the same rows"
+        raise InputError("measurements", expected, measurements)
     return by_name
 
 
@@ -156,7 +154,6 @@ def _design(
     right: str,
     by_name: dict[str, Measurement],
     first: Measurement,
-    is_gold: BoolArray,
     reference: dict[str, str],
 ) -> tuple[Design, list[str]]:
     """Return the design with gold values, or predicted ones, and the measured covariates."""
@@ -168,15 +165,16 @@ def _design(
         if name in by_name:
             measured.append(name)
             one = by_name[name]
-            columns[name] = pd.Series(np.where(is_gold, _cells(one, one.truth), _cells(one)))
+            columns[name] = pd.Series(np.where(first.is_gold, _cells(one, one.truth), _cells(one)))
             if one.classes is not None:
                 reference = {name: str(one.classes[0])} | reference
         elif name in first.data:
             columns[name] = first.data[name]
         else:
             raise InputError("formula", f"made of the columns {', '.join(sorted(names))}", name)
-    rows = np.ones(len(first), dtype=np.bool_)
-    return make_design(terms, columns, rows, first.sample.unit, reference), measured
+    return make_design(
+        terms, columns, np.ones(len(first), dtype=np.bool_), first.sample.unit, reference
+    ), measured
 
 
 def _cells(one: Measurement, values: Float64Array | None = None) -> npt.NDArray[Any]:
@@ -187,14 +185,6 @@ def _cells(one: Measurement, values: Float64Array | None = None) -> npt.NDArray[
     return np.asarray(np.array([*map(str, one.classes)], dtype=object)[values.argmax(axis=1)])
 
 
-class _Outcome(NamedTuple):
-    """Values of the outcome: gold (or known) and predicted, (n_used, n_equations), and naive."""
-
-    truth: Float64Array
-    proxy: Float64Array
-    naive: Float64Array
-
-
 def _outcome(
     left: str,
     by_name: dict[str, Measurement],
@@ -202,34 +192,31 @@ def _outcome(
     family: str | None,
     target: Any,
     rows: Int64Array,
-) -> tuple[_Outcome, str, tuple[Any, ...]]:
-    """Return the outcome of the rows, the family, and the classes of its equations."""
-    if family is not None:
-        checked_choice(family, "family", FAMILIES)
+) -> tuple[list[Float64Array], str, tuple[Any, ...]]:
+    """Return the gold, predicted and naive outcomes, the family, and the classes."""
+    checked_choice(family or "linear", "family", FAMILIES)
     if left not in by_name:
         if left not in first.data:
             names = ", ".join([*by_name, *map(str, first.data.columns)])
             raise InputError("formula", f"with one of {names} on its left", left)
-        values = first.data[left].to_numpy(dtype=np.float64)[rows, None]
+        values = pd.to_numeric(first.data[left], "coerce").to_numpy(dtype=np.float64)[rows, None]
         if np.isnan(values).any():
             row = int(rows[np.isnan(values[:, 0]).argmax()])
-            raise InputError(left, "present in every row", None, "leave the row out", row=row)
-        return _Outcome(values, values, values), family or "linear", (left,)
+            raise InputError(left, "a number in every row", first.data[left].iloc[row], row=row)
+        return [values] * 3, family or "linear", (left,)
     one = by_name[left]
     arrays = [array[rows] for array in (one.truth, one.proxy, one.naive)]
     if one.classes is None:
         if family in ("logistic", "multinomial"):
             raise InputError("family", '"linear" or "poisson" for a number', family)
-        return _Outcome(*arrays), family or "linear", (left,)
+        return arrays, family or "linear", (left,)
     if family == "multinomial" or (family is None and target is None and len(one.classes) > 2):
-        return _Outcome(*(array[:, 1:] for array in arrays)), "multinomial", one.classes[1:]
-    if target is None and len(one.classes) > 2:
-        raise InputError("target", f"one of the classes {', '.join(map(repr, one.classes))}", None)
-    target = one.classes[-1] if target is None else target
+        return [array[:, 1:] for array in arrays], "multinomial", one.classes[1:]
+    target = one.classes[-1] if target is None and len(one.classes) == 2 else target
     if target not in one.classes:
         raise InputError("target", f"one of {', '.join(map(repr, one.classes))}", target)
     place = [one.classes.index(target)]
-    return _Outcome(*(array[:, place] for array in arrays)), family or "linear", (target,)
+    return [array[:, place] for array in arrays], family or "linear", (target,)
 
 
 def _corrected(gold: EquationFit, predicted: Equations) -> tuple[FitEstimate, Float64Array]:
@@ -252,12 +239,12 @@ def _corrected(gold: EquationFit, predicted: Equations) -> tuple[FitEstimate, Fl
 
 
 def _expanded(
-    design: Design, outcome: _Outcome, by_name: dict[str, Measurement], measured: list[str]
+    design: Design, proxy: Float64Array, by_name: dict[str, Measurement], measured: list[str]
 ) -> Equations:
     """Return the equations of the predictions: each row once for each value of its covariates."""
     rows, n = design.rows, len(design.rows)
     if not measured:
-        return Equations(design.matrix, outcome.proxy, np.ones(n), np.arange(n))
+        return Equations(design.matrix, proxy, np.ones(n), np.arange(n))
     scenarios: list[list[tuple[str, Any, Float64Array]]] = []
     for name in measured:
         one = by_name[name]
@@ -275,5 +262,5 @@ def _expanded(
         weight = np.prod([share for *_, share in combination], axis=0)
         chosen = np.flatnonzero(weight > 0)
         matrix = design.matrix_with(**{name: value for name, value, _ in combination})
-        parts.append(Equations(matrix[chosen], outcome.proxy[chosen], weight[chosen], chosen))
+        parts.append(Equations(matrix[chosen], proxy[chosen], weight[chosen], chosen))
     return Equations.together(parts)

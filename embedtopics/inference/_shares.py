@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -244,7 +244,7 @@ def power(
     effect: float | None = None,
     share: float = 0.5,
     group_share: float = 0.5,
-    strata: Mapping[Any, tuple[int, float]] | None = None,
+    strata: Mapping[Any, tuple[int, float]] | MeasuredShares | None = None,
     accuracy: float | None = None,
     correlation: float | None = None,
     confidence: float = 0.95,
@@ -264,10 +264,11 @@ def power(
         The share that is expected.
     group_share : float
         Share of the rows in the first group.
-    strata : mapping of object to (int, float), optional
+    strata : mapping of object to (int, float), or MeasuredShares, optional
         Rows and expected share of each stratum, such as each predicted class, for a `width` without
         further predictions. The plan allocates gold rows in proportion to the rows and the standard
-        deviation of each stratum (Neyman 1934).
+        deviation of each stratum (Neyman 1934). Shares by stratum, as measured so far, give the
+        further gold rows of each for the last class; each row counts as a unit.
     accuracy : float, optional
         Share of correct predictions in each class; by default there are no predictions.
     correlation : float, optional
@@ -287,11 +288,10 @@ def power(
     if correlation is None:
         correlation = 0.0 if accuracy is None else _phi(share, accuracy)
     variance = share * (1 - share)
+    parts = 1.0
     if width is not None:
         allowed = (width / (2 * ndtri(0.5 + confidence / 2))) ** 2
-        parts = 1.0
-    else:
-        assert effect is not None
+    elif effect is not None:
         allowed = (effect / (ndtri(0.5 + confidence / 2) + ndtri(power))) ** 2
         parts = 1 / checked_between(group_share, "group_share", 0, 1) + 1 / (1 - group_share)
     explained = correlation**2
@@ -302,9 +302,20 @@ def power(
 
 
 def _stratified(
-    n_rows: int, width: float | None, strata: Mapping[Any, tuple[int, float]], confidence: float
+    n_rows: int,
+    width: float | None,
+    strata: Mapping[Any, tuple[int, float]] | MeasuredShares,
+    confidence: float,
 ) -> LabelPlan:
     """Return the plan of a share by strata."""
+    drawn = np.zeros(len(strata))
+    if isinstance(strata, MeasuredShares):
+        cells = strata.of(name=strata.rows[-1].name)
+        drawn = np.array([one.n_gold for one in cells], dtype=np.float64)
+        # Half a gold row of each kind: a stratum in which all are alike is not certain.
+        hits = np.nan_to_num([one.gold for one in cells]) * drawn
+        shares_so_far = ((hits + 0.5) / (drawn + 1)).tolist()
+        strata = {one.group: (one.n, p) for one, p in zip(cells, shares_so_far, strict=True)}
     sizes, expected = np.array([*strata.values()], dtype=np.float64).T
     if width is None or sizes.sum() != n_rows or not ((expected >= 0) & (expected <= 1)).all():
         raise InputError("strata", f"{n_rows:,} rows in all, shares, and a width", strata)
@@ -313,39 +324,57 @@ def _stratified(
     allowed = (width / (2 * ndtri(0.5 + confidence / 2))) ** 2
     # The strata explain what their shares differ; their own rows vary among samples of rows.
     between = float(weights @ np.square(expected - share))
-    rest = allowed - between / n_rows
-    spread = float(weights @ np.sqrt(expected * (1 - expected)))
-    labels = spread**2 / rest if rest > 0 else np.inf
-    total = int(min(np.ceil(labels), n_rows))
-    of_strata = dict(zip(strata, allocate(total, sizes, expected).tolist(), strict=True))
-    n, alone = (float(np.ceil(one)) for one in (labels, share * (1 - share) / allowed))
-    return LabelPlan(n, alone, float(np.sqrt(between / (share * (1 - share)))), of_strata)
+    rest, spread = allowed - between / n_rows, weights * np.sqrt(expected * (1 - expected))
+    parts = _clipped(
+        lambda n: (spread**2 / np.maximum(n, 1e-9)).sum() <= rest, spread, drawn, sizes
+    )
+    total = float(np.ceil(parts.sum() - 1e-6))
+    least = np.maximum(drawn, np.minimum(sizes, MIN_PER_STRATUM))
+    further = allocate(int(total), sizes, expected, least) - drawn.astype(np.int64)
+    labels = total - drawn.sum() if rest > 0 else np.inf
+    alone = float(np.ceil(share * (1 - share) / allowed) - drawn.sum())
+    phi = float(np.sqrt(between / (share * (1 - share))))
+    return LabelPlan(
+        float(labels), max(alone, 0.0), phi, dict(zip(strata, further.tolist(), strict=True))
+    )
 
 
 MIN_PER_STRATUM = 10
 """Gold rows of a stratum, if it has as many: an expected share may be wrong."""
 
 
-def allocate(n_gold: int, sizes: npt.ArrayLike, shares: npt.ArrayLike) -> Int64Array:
+def allocate(
+    n_gold: int, sizes: npt.ArrayLike, shares: npt.ArrayLike, least: Float64Array | None = None
+) -> Int64Array:
     """Return the gold rows of each stratum: by rows and standard deviation (Neyman 1934)."""
     rows, expected = np.asarray(sizes, dtype=np.float64), np.asarray(shares, dtype=np.float64)
-    least = np.minimum(rows, MIN_PER_STRATUM)
+    least = np.minimum(rows, MIN_PER_STRATUM) if least is None else least
     spread = rows * np.sqrt(expected * (1 - expected))
-    low, high = 0.0, 2 * n_gold / max(float(spread[spread > 0].min(initial=1.0)), 1e-12) + 1
-    for _ in range(100):  # more gold rows with a larger factor
-        middle = (low + high) / 2
-        is_enough = np.clip(middle * spread, least, rows).sum() >= n_gold
-        low, high = (low, middle) if is_enough else (middle, high)
-    parts = np.clip(high * spread, least, rows)
+    parts = _clipped(lambda n: n.sum() >= n_gold, spread, least, rows)
     whole = np.floor(parts + 1e-6).astype(np.int64)
     rank = np.argsort(whole - parts, kind="stable")
     whole[rank[: max(n_gold - int(whole.sum()), 0)]] += 1
     return whole
 
 
+def _clipped(
+    is_enough: Callable[[Float64Array], bool], spread: Float64Array, *bounds: Float64Array
+) -> Float64Array:
+    """Return the fewest rows that are enough, in proportion to the spread between two bounds."""
+    most = bounds[1].sum()
+    low, high = 0.0, 2 * float(most) / max(float(spread[spread > 0].min(initial=1.0)), 1e-12)
+    for _ in range(100):  # more gold rows with a larger factor
+        middle = (low + high) / 2
+        enough = is_enough(np.clip(middle * spread, *bounds))
+        low, high = (low, middle) if enough else (middle, high)
+    return np.clip(high * spread, *bounds)
+
+
 def _phi(share: float, accuracy: float) -> float:
     """Return the correlation of a class and its prediction, right with the same probability."""
     checked_between(accuracy, "accuracy", 0, 1)
     predicted = share * accuracy + (1 - share) * (1 - accuracy)
-    both = share * accuracy - share * predicted
-    return float(both / np.sqrt(share * (1 - share) * predicted * (1 - predicted)))
+    return float(
+        (share * accuracy - share * predicted)
+        / np.sqrt(share * (1 - share) * predicted * (1 - predicted))
+    )

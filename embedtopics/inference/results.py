@@ -144,8 +144,7 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
 
         Notes
         -----
-        The interval combines those of both shares (Zou and Donner 2008, "Construction of confidence
-        limits about effect measures"), so that it holds near 0 and 1 too.
+        The interval combines those of both shares (Zou and Donner 2008), so it holds near 0 and 1.
         """
         return self._contrast(first, second, name, is_ratio=False)
 
@@ -178,21 +177,19 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
         return Contrast(value, low, high, p)
 
     def _summary(self) -> str:
-        first = [
-            f"{self.name if one.name is None else one.name} {one.estimate:.3f} "
-            f"[{one.low:.3f}, {one.high:.3f}]"
-            for one in self.rows[:3]
-        ]
-        return ", ".join(first) + (", ..." if len(self) > 3 else "")
+        first = []
+        for one in self.rows[:3]:
+            name = self.name if one.name is None else one.name
+            first.append(f"{name} {one.estimate:.3f} [{one.low:.3f}, {one.high:.3f}]")
+        return ", ".join(first + ["..."] * (len(self) > 3))
 
 
 def _further(row: MeasuredShare, width: float, confidence: float) -> float:
     if row.variance is None:
         return math.nan
     allowed = (width / (2 * float(ndtri(0.5 + confidence / 2)))) ** 2 - row.variance.predictions
-    if allowed <= 0:
-        return math.inf
-    return max(0.0, math.ceil(row.variance.gold * row.n_gold / allowed) - row.n_gold)
+    total = math.ceil(row.variance.gold * row.n_gold / allowed) if allowed > 0 else math.inf
+    return max(0.0, total - row.n_gold)
 
 
 def _together(a: float, b: float, correlation: float) -> float:
@@ -233,8 +230,6 @@ class Regression(Displayed):
         With the correction, by the gold rows alone, and by predictions taken for the truth.
     names : tuple of (str, str)
         Outcome, or class, and term of each coefficient.
-    covariance : float64 ndarray of shape (n_coefficients, n_coefficients)
-        Of the corrected coefficients.
     power : float64 ndarray of shape (n_coefficients,)
         Factor of the predictions, from 0 (useless) to 1.
     marginal : tuple of MarginalEffect
@@ -250,7 +245,6 @@ class Regression(Displayed):
     gold: Coefficients
     naive: Coefficients
     names: tuple[tuple[str, str], ...]
-    covariance: Float64Array
     power: Float64Array
     marginal: tuple[MarginalEffect, ...]
     formula: str
@@ -273,22 +267,13 @@ class Regression(Displayed):
         """
         import pandas as pd
 
-        error = np.where(self.corrected.error > 0, self.corrected.error, np.nan)
-        return pd.DataFrame(
-            {
-                "outcome": [outcome for outcome, _ in self.names],
-                "term": [term for _, term in self.names],
-                "effect": self.corrected.value,
-                "low": self.corrected.low,
-                "high": self.corrected.high,
-                "p": self.corrected.p,
-                "gold": self.gold.value,
-                "gold_low": self.gold.low,
-                "gold_high": self.gold.high,
-                "naive": self.naive.value,
-                "n_effective": self.n_gold * np.square(self.gold.error / error),
-            }
-        )
+        fit, gold, error = self.corrected, self.gold, self.corrected.error
+        n_effective = self.n_gold * np.square(gold.error / np.where(error > 0, error, np.nan))
+        columns = ["effect", "low", "high", "p", "gold", "gold_low", "gold_high", "naive"]
+        arrays = (fit.value, fit.low, fit.high, fit.p, gold.value, gold.low, gold.high)
+        frame = pd.DataFrame(self.names, columns=["outcome", "term"])
+        frame[columns] = np.column_stack([*arrays, self.naive.value])
+        return frame.assign(n_effective=n_effective)
 
     def marginal_effects(self) -> pd.DataFrame:
         """Return the average marginal effect of each variable, with intervals.
@@ -306,8 +291,7 @@ class Regression(Displayed):
             "Gold rows alone": (self.gold, self.n_gold),
             "Predictions alone": (self.naive, self.n_rows),
         }
-        several = len(self.classes) > 1
-        names = [f"{one}: {term}" if several else term for one, term in self.names]
+        names = [": ".join(pair[len(self.classes) == 1 :]) for pair in self.names]
         return latex_regression(names, models)
 
     def _summary(self) -> str:
@@ -330,7 +314,7 @@ class LabelPlan:
     correlation : float
         Correlation of predictions, or strata, and truth that the plan assumes.
     strata : mapping of object to int
-        Gold rows of each stratum.
+        Gold rows of each stratum; further ones, as `labels`, if it has some.
     """
 
     labels: float
@@ -342,7 +326,7 @@ class LabelPlan:
         """Return both numbers."""
         strata = "".join(f"; {name}: {n:,}" for name, n in self.strata.items())
         return (
-            f"LabelPlan({self.labels:,.0f} gold rows with predictions (correlation "
+            f"LabelPlan({self.labels:,.0f} gold rows to draw with predictions (correlation "
             f"{self.correlation:.2f}), {self.labels_alone:,.0f} without{strata})"
         )
 
@@ -357,10 +341,7 @@ _TEX = {
 
 
 def latex_regression(names: Sequence[str], models: Mapping[str, tuple[Coefficients, int]]) -> str:
-    """Return models of the same terms, with their rows, as columns of a table for LaTeX.
-
-    Errors stand in parentheses below the coefficients, and stars mark p-values.
-    """
+    """Return models of the same terms, and their rows, as columns; errors are in parentheses."""
     lines = [["", *models]]
     for i, name in enumerate(names):
         fits = [one for one, _ in models.values()]

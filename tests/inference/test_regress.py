@@ -122,6 +122,9 @@ def test_marginal_effects_agree_with_statsmodels(people):
     chance = 1 / (1 + np.exp(-(x @ beta)))
     expected = (chance * (1 - chance)).mean() * beta[1:]
     assert effects[["age", "mood"]].to_numpy() == pytest.approx(expected, rel=1e-4)
+    curved = regress("hostile ~ bs(age, df=4)", coded(people, "hostile", people["hostile"]))
+    true = regress("hostile ~ age", coded(people, "hostile", people["hostile"])).marginal[0]
+    assert curved.marginal[0].effect == pytest.approx(true.effect, abs=0.003)
 
 
 def test_the_table_is_made_for_latex(people):
@@ -143,6 +146,9 @@ def test_the_table_is_made_for_latex(people):
         ("formula", "hostile ~ height", {}),
         ("formula", "party ~ age + height", {}),
         ("formula", "age ~ mood", {}),
+        ("covariates", "hostile ~ bs(height, df=3)", {}),
+        ("covariates", "hostile ~ age +* mood", {}),
+        ("party", "party ~ hostile", {}),
         ("formula", "hostile", {}),
         ("target", "hostile ~ age", {"target": "no"}),
         ("family", "hostile ~ age", {"family": "probit"}),
@@ -158,6 +164,6 @@ def test_formulas_that_cannot_be_are_refused(people, parameter, formula, options
 def test_separated_gold_rows_are_refused(people):
     frame = people.assign(sign=np.where(people["hostile"] == 1, 1.0, -1.0) + people["mood"] / 9)
     measurement = coded(frame, "hostile", frame["guess"])
-    with pytest.raises(InputError, match="separate") as error:
-        regress("hostile ~ sign", measurement, family="logistic")
+    with pytest.raises(InputError, match=r"separate.*'sign'") as error:
+        regress("hostile ~ age + sign", measurement, family="logistic")
     assert error.value.parameter == "formula"

@@ -212,6 +212,28 @@ def test_a_plan_by_strata_allocates_as_neyman_does():
     assert error.value.parameter == "strata"
 
 
+def test_further_labels_by_strata_give_the_width_that_was_planned():
+    widths, rng = [], np.random.default_rng(7)
+    for _ in range(20):
+        n = 10_000
+        y = rng.random(n) < 0.12
+        guess = np.where(rng.random(n) < np.where(y, 0.75, 0.93), y, ~y)
+        is_gold = rng.permutation(n) < 200
+
+        def share(y=y, guess=guess, is_gold=is_gold, **options):
+            frame = pd.DataFrame({"guess": guess})
+            return shares(measured(y, guess, is_gold, strata=guess, data=frame), **options)
+
+        plan = power(n_rows=n, width=0.05, strata=share(by="guess"))
+        assert sum(plan.strata.values()) == plan.labels > 0
+        for stratum, further in plan.strata.items():
+            rest = np.flatnonzero((guess.astype(str) == stratum) & ~is_gold)
+            is_gold[rng.permutation(rest)[:further]] = True
+        row = share().of(name=True)[0]
+        widths.append(row.high - row.low)
+    assert np.mean(widths) == pytest.approx(0.05, rel=0.1)
+
+
 @pytest.mark.parametrize(
     ("parameter", "row", "options"),
     [

@@ -267,7 +267,7 @@ def _fit_targets(
     for place, label in enumerate(targets.labels):
         y = shares[:, [place]]
         model = rows.fit(family, y, prior=False)
-        if is_separated := model.is_separated:
+        if is_separated := model.separated_by() is not None:
             without.append(label)
             model = rows.fit(family, y, prior=True)
         estimate = model.estimate()

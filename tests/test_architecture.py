@@ -65,7 +65,7 @@ BUDGET = {
     "distributed": (1300, 8),
     "encoders": (5300, 22),
     "evaluation": (3300, 12),
-    "inference": (2000, 8),
+    "inference": (2028, 8),
     "neighbors": (1150, 8),
     "plots": (3800, 16),
     "pretraining": (2200, 10),
@@ -81,7 +81,7 @@ BUDGET = {
 OVER = {
     "_utils": (1501, 10),  # the chat client, which topics and annotation share
     "annotation": (2746, 12),
-    "inference": (2029, 8),
+    "inference": (2028, 8),
     "corpus": (2764, 10),
     "retrieval": (6426, 25),
 }

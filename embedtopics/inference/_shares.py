@@ -312,7 +312,7 @@ def _stratified(
     if isinstance(strata, MeasuredShares):
         cells = strata.of(name=strata.rows[-1].name)
         drawn = np.array([one.n_gold for one in cells], dtype=np.float64)
-        # Half a gold row of each kind: a stratum in which all are alike is not certain.
+        # Half a gold row more of each kind: a stratum with equal gold rows is not certain.
         hits = np.nan_to_num([one.gold for one in cells]) * drawn
         shares_so_far = ((hits + 0.5) / (drawn + 1)).tolist()
         strata = {one.group: (one.n, p) for one, p in zip(cells, shares_so_far, strict=True)}

@@ -65,7 +65,7 @@ BUDGET = {
     "distributed": (1300, 8),
     "encoders": (5300, 22),
     "evaluation": (3300, 12),
-    "inference": (2028, 8),
+    "inference": (2000, 8),
     "neighbors": (1150, 8),
     "plots": (3800, 16),
     "pretraining": (2200, 10),

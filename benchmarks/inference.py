@@ -417,7 +417,8 @@ def render(result: Mapping[str, Any]) -> str:
     null = [
         [row["corpus"], f"{row['n_rows']:,}", f"{row['n_gold']:,}", figure(row["accuracy"], 2),
          f"{row['draws']:,}", row["what"], *(figure(1 - row[method], 3) for method in METHODS)]
-        for row in result["null"]
+        for row in result.get("null", [])
     ]  # fmt: skip
-    tables = [(header, rows), (plan_header, plans), (real_header, real), (null_header, null)]
+    tables = [(header, rows), (plan_header, plans), (real_header, real)]
+    tables += [(null_header, null)] if null else []
     return "\n\n".join(markdown_table(*table) for table in tables)

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from embedtopics._utils.machine import in_background, in_parts, side_by_side
+from embedtopics._utils.machine import in_background, in_parts
 from tests.factories import python, raising
 
 
@@ -23,12 +23,6 @@ def two_threads():
 def test_work_is_done_beside_the_main_thread():
     with in_background(lambda _: threading.get_ident()) as result:
         assert result() != threading.get_ident()
-
-
-def test_its_error_is_raised_where_the_result_is_asked_for():
-    work = raising(ValueError("broken"))
-    with pytest.raises(ValueError, match="broken"), in_background(work) as result:
-        result()
 
 
 def test_work_learns_that_it_is_unwanted():
@@ -60,23 +54,6 @@ def test_parts_of_a_loop_are_all_rows_once(n):
     if n:
         with pytest.raises(ValueError, match="broken"):
             in_parts(raising(ValueError("broken")), n, few=0)
-
-
-def test_pieces_come_in_order_and_errors_stop_them():
-    import numba
-
-    def piece(number):
-        time.sleep(0.01 * (number % 3))
-        if number == 7:
-            raise ValueError("broken")
-        return number, numba.get_num_threads()
-
-    found = []
-    with pytest.raises(ValueError, match="broken"):
-        for number, threads in side_by_side(piece, 20):
-            found.append(number)
-            assert threads == 1
-    assert found == list(range(7))
 
 
 def test_the_peak_is_that_of_this_process_and_stays():

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedtopics._utils.checks import checked_count, checked_level, checked_share, optional_count
-from embedtopics._utils.display import spell_count
 from embedtopics.topics.reading._mixtures import find_occurrences, index_terms
 from tests.factories import refuses
 
@@ -33,12 +32,6 @@ def test_numbers_become_those_of_python_and_what_is_none_is_named(check):
     for value in (*NO_NUMBERS, *refused):
         with refuses("x"):
             check(value, "x")
-
-
-def test_the_least_count_is_allowed():
-    assert checked_count(0, "n", 0) == 0
-    with refuses("n"):
-        checked_count(1, "n", 2)
 
 
 WORDS = ("a", "b", "c", "d")
@@ -69,10 +62,3 @@ def test_every_place_of_every_term_is_found(terms, documents):
     edges = {word for term in known for word in (term.split()[0], term.split()[-1])}
     assert found.tokens.tolist() == [i for i, n in enumerate(ids) if n >= 0 and WORDS[n] in edges]
     assert found.offsets.tolist() == np.searchsorted(found.tokens, offsets).tolist()
-
-
-@pytest.mark.parametrize(
-    ("n", "said"), [(0, "0 texts are"), (1, "1 text is"), (1200, "1,200 texts are")]
-)
-def test_one_of_something_is_no_plural(n, said):
-    assert spell_count(n, "text is", "texts are") == said

@@ -118,10 +118,6 @@ def test_all_edits_in_order_by_the_ids_of_before(results, branched):
         (("--remove", "x"), "--remove takes ids"),
         (("--rename", "2"), "--rename takes an id and a name"),
         (("--rename", "2=a", "--rename", "2=b"), "a topic two names"),
-        (
-            ("--merge", "2,3", "--rename", "2=a", "--rename", "3=b"),
-            "a topic two names",
-        ),
     ],
 )
 def test_bad_edits_leave_the_folder_whole(results, options, message):

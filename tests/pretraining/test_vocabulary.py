@@ -144,12 +144,9 @@ def test_similar_words_are_those_that_the_encoder_reads_similarly(tiny_bert, tmp
         ({"words": []}, "words", None),
         ({"words": ["graphene", " "]}, "words", 1),
         ({"words": ["graphene", "sheet of", "graphene"]}, "words", 2),
-        ({"words": ["cat"]}, "words", None),
         ({"words": None}, "words", None),
         ({"words": None, "corpus": ["the cat", "the dog"]}, "corpus", None),
         ({"start": "context"}, "corpus", None),
-        ({"start": "nearest"}, "start", None),
-        ({"encoder": "tfidf"}, "encoder", None),
     ],
 )
 def test_bad_parameters_write_nothing(tiny_bert, tmp_path, parameters, name, row):

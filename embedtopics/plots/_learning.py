@@ -219,7 +219,7 @@ def _heading(diagnosis: Diagnosis) -> list[Spec]:
     if diagnosis.verdict == "uncertain":
         sure = "too little evidence" if diagnosis.confidence == 1 else "within the noise"
     verdict = escape(diagnosis.verdict.capitalize())
-    lines = [f'<b>{verdict}</b> <span style="color:{MUTED}">{sure}</span>']
+    lines = [f"<b>{verdict}</b>", f'<span style="color:{MUTED}">{sure}</span>']
     says = {item.name: item.says for item in diagnosis.evidence}
     texts = [says[name] for name in _EVIDENCE[diagnosis.verdict] if name in says][:2]
     texts += [f"→ {text}" for text in diagnosis.advice[:1]]
@@ -279,7 +279,7 @@ def before_after(changes: Sequence[Change]) -> Figure:
         figure.update_yaxes(name_axis(_names(part), None), row=panel + 1)
         figure.update_xaxes(range=_reach(traces, *reach), row=panel + 1)
     zero = {"zeroline": True, "zerolinecolor": "#6b7684", "zerolinewidth": 1.5}
-    return figure.update_xaxes(zero, showgrid=True, nticks=9, tickfont_size=11)
+    return figure.update_xaxes(zero, showgrid=True, nticks=5, tickangle=0, tickfont_size=11)
 
 
 def _names(changes: Sequence[Change]) -> list[str]:

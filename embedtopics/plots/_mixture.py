@@ -36,17 +36,14 @@ _SIZE = 13
 _GLYPH = 0.602 * _SIZE
 """Pixels of a character of these fonts, so that words can be laid out without measuring."""
 
-_LINE = 25
-_BAR = 27
-_MARGIN = 20
-_GAP = 24
+_LINE, _BAR, _MARGIN, _GAP = 25, 27, 20, 24
 _WIDTH, _TOPICS, _WORDS = 900, 8, 400
-"""Pixels, topics with a bar each, and words of the figure."""
+"""Pixels (by default), topics with a bar each, and words of the figure."""
 _LONGEST = 32
 """Maximum number of characters of a word."""
 
 
-def mixture(result: TopicResult, mixture: TokenMixture) -> Figure:
+def mixture(result: TopicResult, mixture: TokenMixture, *, width: int = _WIDTH) -> Figure:
     """Draw the topics of a text as bars, and its words below in the colours of the topics.
 
     A word has the colour of the topic in which it has the largest weight, more intense for larger
@@ -58,6 +55,8 @@ def mixture(result: TopicResult, mixture: TokenMixture) -> Figure:
         The result of the mixture.
     mixture : TokenMixture
         From `embedtopics.topics.token_topics`.
+    width : int
+        Pixels; words do not flow when a page resizes the figure.
 
     Returns
     -------
@@ -74,7 +73,7 @@ def mixture(result: TopicResult, mixture: TokenMixture) -> Figure:
         raise InputError("mixture", expected, found=f"one of {len(mixture.shares)}")
     colors = topic_colors(result)
     bars, notes = _bars(result, mixture, colors)
-    n_columns = (_WIDTH - 2 * _MARGIN) / _GLYPH
+    n_columns = (width - 2 * _MARGIN) / _GLYPH
     places = _lay_out(_shown(mixture)[:_WORDS], int(n_columns))
     rest = len(mixture.tokens) - _WORDS
     n_lines = (places[-1][0] + 1 if places else 1) + (rest > 0)
@@ -85,7 +84,7 @@ def mixture(result: TopicResult, mixture: TokenMixture) -> Figure:
         notes.append({**words, "y": 0, "text": "no words"})
     heights = [len(bars["x"]) * _BAR, n_lines * _LINE]
     margin = dict.fromkeys("lrtb", _MARGIN)
-    figure = panel_figure(heights, between=_GAP, width=_WIDTH, margin=margin)
+    figure = panel_figure(heights, between=_GAP, width=width, margin=margin)
     figure.add_traces([bars, _words(result, mixture, places) | axes_of(1)])
     for row, reach, n_rows in ((1, 1, len(bars["x"])), (2, n_columns, n_lines)):
         figure.update_xaxes({**HIDDEN, "range": [0, reach]}, row=row)

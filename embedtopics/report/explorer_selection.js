@@ -167,7 +167,7 @@ function showConditions() {
   const choices = [`${about.unit}s`, ...(Store.groups ? ["groups"] : []),
     ...(Store.times ? ["a time range"] : [])];
   const absent = about.withoutText
-    ? ` ${plural(about.withoutText, "row")} without text are not on the map.` : "";
+    ? ` Not on the map: ${plural(about.withoutText, "row")} without text.` : "";
   add(list, "li", "note",
     `Search, draw a lasso, or choose ${choices.join(" or ")} to select documents.${absent}`);
 }

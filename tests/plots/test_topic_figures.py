@@ -137,6 +137,9 @@ def test_words_are_laid_out_without_overlap(monkeypatch):
     for a, b in combinations(boxes, 2):
         assert a.x1 <= b.x0 or b.x1 <= a.x0 or a.y1 <= b.y0 or b.y1 <= a.y0
     assert all(box.x1 <= widest + 0.6 for box in boxes)
+    narrow = plots.mixture(result, TokenMixture(tokens, weights, shares), width=420).layout
+    assert narrow.width == 420 and narrow.xaxis2.range[1] == pytest.approx((420 - 40) / 7.826)
+    assert all(box.x1 <= narrow.xaxis2.range[1] + 0.6 for box in narrow.shapes)
     # A box is as wide as its word: a character twice as wide counts twice.
     assert boxes[2].x1 - boxes[2].x0 == pytest.approx(8 + 1.2)
 

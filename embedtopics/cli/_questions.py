@@ -143,7 +143,7 @@ def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame) 
         cells = [
             str(topic),
             f"{int(trends.counts[topic].sum()):,}",
-            sparkline(trends.counts[topic], trends.totals, levels),
+            sparkline(trends.counts[topic], trends.totals, levels, trends.min_rows),
             _spell_odds(records[topic]["odds_ratio"]),
             verdict,
             excerpt(printable(trends.labels[topic]), LONGEST),
@@ -151,6 +151,8 @@ def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame) 
         rows.append(cells)
         styles.append("dim" if verdict in ("no trend found", "not tested") else "")
     print_table(console, columns, rows, styles)
+    if (trends.totals < trends.min_rows).any():
+        console.print(f"blank: periods of fewer than {trends.min_rows:,} rows", style="dim")
     if len(changes) > MOST_TOPICS:
         counted = changes["verdict"].value_counts().to_dict()
         console.print("in all: " + ", ".join(f"{n} {verdict}" for verdict, n in counted.items()))
@@ -158,27 +160,25 @@ def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame) 
 
 def _spell_odds(ratio: float) -> str:
     """Return the odds ratio of a topic between the last period and the first."""
-    if ratio != ratio:
-        return ""
-    if ratio > 99:
-        return "x>99"
+    if not ratio <= 99:
+        return "x>99" if ratio > 99 else ""
     return "x<0.01" if ratio < 0.01 else f"x{ratio:.1f}" if ratio >= 0.95 else f"x{ratio:.2f}"
 
 
 def sparkline(
-    counts: npt.NDArray[np.int64], totals: npt.NDArray[np.int64], levels: str = BLOCKS
+    counts: npt.NDArray[np.int64], totals: npt.NDArray[np.int64], levels: str, least: int = 1
 ) -> str:
-    """Draw shares as a line of blocks, blank where a period has no rows."""
+    """Draw shares as a line of blocks, blank where periods have fewer rows than `least`."""
     import numpy as np
 
     n_wide = min(len(counts), WIDEST)
     edges = np.arange(n_wide) * len(counts) // max(n_wide, 1)
     above, below = np.add.reduceat(counts, edges), np.add.reduceat(totals, edges)
-    shares = np.divide(above, below, out=np.full(n_wide, np.nan), where=below > 0)
+    shares = np.divide(above, below, out=np.full(n_wide, np.nan), where=below >= least)
     top = np.nanmax(shares, initial=0.0) or 1.0
     places = np.nan_to_num(np.round(shares / top * (len(levels) - 1))).astype(int)
     return "".join(
-        levels[place] if total else " " for place, total in zip(places, below, strict=True)
+        levels[i] if total >= least else " " for i, total in zip(places, below, strict=True)
     )
 
 

@@ -46,8 +46,6 @@ _VERDICTS = {"rises": PALETTE[2], "falls": PALETTE[5], "peaks": PALETTE[3], "var
 _DRAWN = np.array(["0000-01-01", "9999-12-31"], dtype="datetime64[us]")
 """Plotly reads only years of four digits."""
 
-_FEW_ROWS, _MIN_ROWS = 0.1, 20
-"""Share of the median rows of a period, and number, below which a period is a hollow dot."""
 _MARKED = 60
 """Number of periods up to which each has a dot."""
 
@@ -99,9 +97,7 @@ def _color_of(verdict: str) -> str:
 
 def _panels(trends: TopicTrends, topic_ids: list[int], verdicts: dict[int, str]) -> Figure:
     # A period of three rows has a share of 67 % by chance, which is no part of the curve.
-    median = float(np.median([1, *trends.totals[trends.totals > 0]]))
-    least = max(_FEW_ROWS * median, min(_MIN_ROWS, median))
-    few = np.flatnonzero((trends.totals > 0) & (trends.totals < least)).tolist()
+    few = np.flatnonzero((trends.totals > 0) & (trends.totals < trends.min_rows)).tolist()
     blank = np.where(np.isin(np.arange(trends.n_periods), few), np.nan, 0.0)
     parts = {name: getattr(trends, name) + blank for name in ("shares", "low", "high")}
     whole, trends = trends, dataclasses.replace(trends, **parts)
@@ -132,7 +128,7 @@ def _panels(trends: TopicTrends, topic_ids: list[int], verdicts: dict[int, str])
     figure.update_xaxes(_time_axis(trends, ends), showticklabels=False)
     figure.update_yaxes(HIDDEN)
     if few:
-        key = f"hollow: fewer than {np.ceil(least):,.0f} rows"
+        key = f"hollow: fewer than {trends.min_rows:,} rows"
         notes.append(note(key, 0.0, 0.0, up="top", yshift=-22, size=11, color=MUTED))
     return figure.add_traces(traces).update_layout(annotations=notes)
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from embedtopics import topics
-from embedtopics.cli._questions import sparkline
+from embedtopics.cli._questions import BLOCKS, sparkline
 from embedtopics.topics import save_result
 from tests.cli.running import grouped, refused, run
 from tests.factories import make_result
@@ -34,7 +34,7 @@ def test_over_time_prints_and_writes(result, folder, tmp_path):
     assert set(frame["label"].str[:2]) & {"'="} and not frame["label"].str.startswith("=").any()
     assert frame["verdict"].notna().sum() == 4 * trends.n_periods
     assert "<html>" in figure.read_text()
-    assert sparkline(trends.counts[0], trends.totals) in done.output
+    assert sparkline(trends.counts[0], trends.totals, BLOCKS, trends.min_rows) in done.output
     for verdict in topics.changes(trends)["verdict"]:
         assert verdict in done.output
 
@@ -97,9 +97,10 @@ def test_results_without_dates_say_what_to_do(tmp_path):
 
 def test_sparkline_takes_periods_together_and_leaves_gaps():
     counts, totals = np.array([0] * 30 + [5] * 30), np.array([5] * 30 + [5] * 30)
-    line = sparkline(counts, totals)
+    line = sparkline(counts, totals, BLOCKS)
     assert len(line) == 18 and line[:8] == "▁" * 8 and line[-8:] == "█" * 8
-    assert sparkline(np.array([0, 0]), np.array([0, 3])) == " ▁"
+    assert sparkline(np.array([0, 0]), np.array([0, 3]), BLOCKS) == " ▁"
+    assert sparkline(np.array([2, 1, 0]), np.array([2, 50, 50]), BLOCKS, 20) == " █▁"
     assert sparkline(np.array([1, 2]), np.array([2, 2]), "_#") == "_#"
 
 

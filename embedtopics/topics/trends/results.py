@@ -122,6 +122,12 @@ class TopicTrends(_ByTopic):
     decisions: tuple[Decision, ...] = ()
 
     @property
+    def min_rows(self) -> int:
+        """Rows below which a share says little: 20, or a tenth of those of the median period."""
+        median = float(np.median([1, *self.totals[self.totals > 0]]))
+        return int(np.ceil(max(0.1 * median, min(20, median))))
+
+    @property
     def n_periods(self) -> int:
         """Number of periods, including those without rows."""
         return len(self.names)

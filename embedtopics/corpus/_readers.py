@@ -101,6 +101,10 @@ _MARKS = (
 )
 
 
+MOST_UNPACKED = 1 << 30
+"""Bytes that an office file, or a file in an archive, may unpack to."""
+
+
 class Member:
     """A file in an archive, as much like a path as readers need; nothing is written to disk."""
 
@@ -114,11 +118,18 @@ class Member:
 
     def open(self, mode: str) -> BinaryIO:
         """Unpack it in memory."""
+        _refuse_bomb(self.name, [self._info])
         try:
             return io.BytesIO(self._archive.read(self._info))
         # RuntimeError: it is encrypted, or its compression is unknown.
         except (zipfile.BadZipFile, RuntimeError, zlib.error, EOFError, OSError) as error:
             raise InputError(f"{self.name}: cannot be unpacked ({one_line(error)})") from None
+
+
+def _refuse_bomb(name: str, files: Iterable[zipfile.ZipInfo]) -> None:
+    """Refuse packed files that unpack to more than the memory should hold."""
+    if sum(file.file_size for file in files) > MOST_UNPACKED:
+        raise InputError(f"{name}: unpacks to more than {MOST_UNPACKED:,} bytes; unpack it first")
 
 
 File: TypeAlias = Path | Member
@@ -142,12 +153,15 @@ def check_path(path: Path) -> None:
 
 
 def check_package(path: File, data: BinaryIO) -> None:
-    """Refuse a .docx or .xlsx file that is no archive."""
-    if not zipfile.is_zipfile(data):
+    """Refuse a .docx or .xlsx file that is no archive, or that unpacks too far."""
+    try:
+        with zipfile.ZipFile(data) as archive:
+            _refuse_bomb(path.name, archive.infolist())
+    except zipfile.BadZipFile:
         raise InputError(
             f"{path.name}: is damaged, encrypted or in the format of old Office; save a new copy "
             f"without a password as {path.suffix}"
-        )
+        ) from None
     data.seek(0)
 
 

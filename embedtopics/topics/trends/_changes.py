@@ -36,9 +36,9 @@ def changes(trends: TopicTrends) -> pd.DataFrame:
     The test asks whether the share is the same in all periods. If q is above 0.05, the verdict is
     *no trend found*, which does not prove that there is none. Else the verdict is the shape that
     explains at least three quarters of the variance between periods beyond chance: *rises* or
-    *falls* (a monotone curve, and an odds ratio whose interval excludes 1), or *peaks in 2015* (a stretch above the periods on both sides).
-    Without such a shape the share *varies*. A verdict describes the periods of the corpus; it
-    predicts no others.
+    *falls* (a monotone curve, and an odds ratio whose interval excludes 1), or *peaks in 2015* (a
+    stretch above the periods on both sides). Without such a shape the share *varies*. A verdict
+    describes the periods of the corpus; it predicts no others.
 
     Parameters
     ----------

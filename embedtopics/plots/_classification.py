@@ -249,7 +249,7 @@ def forest(fit: Regression | TopicEffects) -> Figure:
     rows = [MeasuredShare(None, None, fit.n_rows, fit.n_gold, *one) for one in values.tolist()]
     text = f"<b>{caption(fit.formula, 50)}</b><br>{small(fit.family)}<br>{small(_KEY)}"
     layout = base_layout(30 * len(names) + 130, t=90, b=36) | {
-        "title": {"text": text, "x": 0.02, "y": 0.96, "yanchor": "top", "font": {"size": 13}},
+        "title": {"text": text, "x": 0.02, "y": 1, "pad": {"t": 12}, "font": {"size": 13}},
         "xaxis": _ZERO_LINE,
         "yaxis": name_axis(names, 26),
     }

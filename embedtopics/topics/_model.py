@@ -110,8 +110,9 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         `korean`), otherwise pairs of characters for text without spaces, like "characters".
         "lemmas" replaces words by lemmas (simplemma). "social" keeps web addresses, @names, #tags
         and emoji; "social-split" splits names and tags at capitals; "social-drop" leaves all four
-        out. By default names and tags are words without their sign. A function takes a text and
-        returns the list of its words, see `embedtopics.protocols.Segmenter`.
+        out. By default names and tags are words without their sign; if most texts have no other
+        words, all four are words. A function takes a text and returns the list of its words, see
+        `embedtopics.protocols.Segmenter`.
     stop_words : "auto" or sequence of str
         Words to leave out; "auto", alone or with other words, takes the lists of the languages,
         the words that occur equally in all topics, names of accounts (@name), and lines that many

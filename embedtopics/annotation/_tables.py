@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,11 +117,12 @@ def agreement(state: StudyState) -> AnnotatorAgreement:
     import pandas as pd
 
     with state.lock:
-        shared = dict(_shared_labels(state))
-        annotators = sorted({by for labels_by in shared.values() for by in labels_by})
+        answers = dict(_shared_answers(state))
+        annotators = sorted({by for answers_by in answers.values() for by in answers_by})
         rows = []
-        for key, labels_by in shared.items():
-            if len({frozenset(names) for names in labels_by.values()}) < 2:
+        for key, answers_by in answers.items():
+            labels_by = {by: answer.labels for by, answer in answers_by.items()}
+            if len({(frozenset(one.labels), one.spans) for one in answers_by.values()}) < 2:
                 continue
             text = state.texts.to_label(key, "") if key in state.texts.row_of else None
             by_annotator = [plain_labels(labels_by.get(by), state.kind) for by in annotators]
@@ -129,29 +131,49 @@ def agreement(state: StudyState) -> AnnotatorAgreement:
             rows.append((*shown, *by_annotator, decided))
     columns = ["id", "key", "text", *annotators, "decided"]
     level = "ordinal" if state.kind == "ordinal" else "nominal"
-    order = state.records.names.index
+    order, words = state.records.names.index, {key: [(0, 1)] for key in answers}
+    if state.kind == "spans":
+        readable = answers.keys() & state.texts.row_of.keys()
+        words = {key: _words(state.texts.text(key)) for key in answers if key in readable}
     alpha = {}
     for name in state.records.names if state.is_multilabel else ("",):
-        ratings = np.full((len(annotators), len(shared)), np.nan, dtype=object)
-        for column, labels_by in enumerate(shared.values()):
-            for by, names in labels_by.items():
-                ratings[annotators.index(by), column] = name in names if name else order(names[0])
-        alpha[name or "label"] = krippendorff_alpha(ratings, level) if shared else NO_ALPHA
+        ratings: list[list[Any]] = [[] for _ in annotators]
+        for key, places in words.items():
+            for row, by in zip(ratings, annotators, strict=True):
+                answer = answers[key].get(by)
+                if answer is None:
+                    row += [np.nan] * len(places)
+                elif state.kind == "spans":
+                    row += [_is_marked(place, name, answer.spans) for place in places]
+                else:
+                    row.append(name in answer.labels if name else order(answer.labels[0]))
+        groups = np.repeat(np.arange(len(words)), [len(places) for places in words.values()])
+        array = np.array(ratings, dtype=object)
+        alpha[name or "label"] = (
+            krippendorff_alpha(array, level, groups=groups) if array.size else NO_ALPHA
+        )
     return AnnotatorAgreement(
         {name: one.value for name, one in alpha.items()},
-        len(shared),
+        len(answers),
         pd.DataFrame(rows, columns=columns),
         {name: (one.low, one.high) for name, one in alpha.items()},
     )
 
 
-def _shared_labels(state: StudyState) -> Iterator[tuple[str, Mapping[str, tuple[str, ...]]]]:
-    """Yield the texts of two or more annotators, with the labels that each gave."""
+def _words(text: str) -> list[tuple[int, int]]:
+    """Return begin and end of each word."""
+    return [word.span() for word in re.finditer(r"\S+", text)]
+
+
+def _is_marked(word: tuple[int, int], name: str, spans: Iterable[tuple[str, int, int]]) -> bool:
+    """Return whether a word lies in a part with a label, or in some of it."""
+    return any(label == name and word[0] < end and begin < word[1] for label, begin, end in spans)
+
+
+def _shared_answers(state: StudyState) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the texts of two or more annotators, with the answer of each."""
     for key in state.records.answers:
-        labels_by = {
-            answer.by: answer.labels
-            for answer in state.records.current(key).values()
-            if answer.labels is not None
-        }
-        if len(labels_by) > 1:
-            yield key, labels_by
+        current = state.records.current(key).values()
+        answers_by = {answer.by: answer for answer in current if answer.labels is not None}
+        if len(answers_by) > 1:
+            yield key, answers_by

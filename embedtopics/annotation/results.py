@@ -153,7 +153,8 @@ class AnnotatorAgreement(Displayed):
     ----------
     alpha : dict of str to float
         Krippendorff's alpha (Krippendorff 2011), for ordinal data if the labels are: one value for
-        kinds with one label a text, otherwise one for each label. NaN if undefined.
+        kinds with one label a text, otherwise one for each label. For spans, the units are the
+        words of the texts, each inside or outside of a part with the label. NaN if undefined.
     n_texts : int
         Number of texts with labels of two or more annotators.
     disagreements : DataFrame

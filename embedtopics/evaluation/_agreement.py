@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import checked_choice, resolve_seed
 from embedtopics.clustering.results import NOISE
@@ -86,7 +87,6 @@ class Contingency:
 
     def expected_information(self) -> float:
         """Return the mutual information to be expected of labels assigned at random."""
-        from scipy.sparse import csr_matrix
         from sklearn.metrics.cluster import expected_mutual_information
 
         if not len(self.counts):
@@ -197,7 +197,7 @@ def agreement(
     (1.0, 0.75)
     """
     import pandas as pd
-    from scipy.sparse import csr_matrix
+    from sklearn.metrics import adjusted_mutual_info_score
 
     true, predicted = np.asarray(labels_true), np.asarray(labels_pred)
     if true.ndim != 1 or true.shape != predicted.shape or len(true) == 0:
@@ -217,8 +217,9 @@ def agreement(
     measures |= inside.figures(inside.counts[None, :], COVERED)
     figures = {name: float(values[0]) for name, values in measures.items()}
     figures["coverage"] = float(is_covered.mean())
-    figures["ami"] = _adjusted_information(classes, predicted)
-    figures["ami" + COVERED] = _adjusted_information(classes[is_covered], predicted[is_covered])
+    for name, rows in (("ami", slice(None)), ("ami" + COVERED, is_covered)):
+        some = classes[rows], predicted[rows]
+        figures[name] = float(adjusted_mutual_info_score(*some)) if len(some[0]) else np.nan
     intervals = {}
     if n_resamples:
         unit = np.arange(len(true))
@@ -249,12 +250,6 @@ def _around(value: float, drawn: Float64Array, n_units: int, least: float) -> tu
     return max(least, float(low) - bias), min(1.0, float(high) - bias)
 
 
-def _adjusted_information(classes: npt.NDArray[Any], labels: npt.NDArray[Any]) -> float:
-    from sklearn.metrics import adjusted_mutual_info_score
-
-    return float(adjusted_mutual_info_score(classes, labels)) if len(labels) else float("nan")
-
-
 class Alpha(NamedTuple):
     """Krippendorff's alpha with its 95 % interval."""
 
@@ -264,7 +259,10 @@ class Alpha(NamedTuple):
 
 
 def krippendorff_alpha(
-    ratings: npt.ArrayLike, level: str = "nominal", random_state: RandomState = 0
+    ratings: npt.ArrayLike,
+    level: str = "nominal",
+    random_state: RandomState = 0,
+    groups: Any = None,
 ) -> Alpha:
     """Return the agreement of coders: 1 less the observed over the expected disagreement.
 
@@ -276,6 +274,8 @@ def krippendorff_alpha(
         Disagreement of two ratings: 1, the squared difference of their ranks, or of their values.
     random_state : int, numpy.random.Generator or None
         Seed of the resampled units, which give the interval.
+    groups : array_like of shape (n_units,), optional
+        Units that are resampled together, such as the words of a text.
 
     Returns
     -------
@@ -300,23 +300,23 @@ def krippendorff_alpha(
     flat, values = pd.factorize(ratings.ravel(), sort=True)
     codes = flat.reshape(ratings.shape)
     counts = np.stack([(codes == value).sum(axis=0) for value in range(codes.max(initial=0) + 1)])
-    counts = counts[:, counts.sum(axis=0) > 1]  # units with ratings that can be paired
+    is_paired = counts.sum(axis=0) > 1
+    group = (np.arange(len(is_paired)) if groups is None else np.asarray(groups))[is_paired]
+    counts = counts[:, is_paired]
     n_of_value = counts.sum(axis=1)
     if np.count_nonzero(n_of_value) < 2:  # no disagreement is possible
         return Alpha(float("nan"), float("nan"), float("nan"))
-    places = np.cumsum(n_of_value) - n_of_value / 2 if level == "ordinal" else values
-    if level == "nominal":
-        apart = 1.0 - np.eye(len(values))
-    else:
-        apart = np.square(np.subtract.outer(*[np.asarray(places, dtype=np.float64)] * 2))
+    places = values if level == "interval" else np.cumsum(n_of_value) - n_of_value / 2
+    apart = np.square(np.subtract.outer(*[np.asarray(places, dtype=np.float64)] * 2))
+    apart = np.sign(apart) if level == "nominal" else apart
     observed = (counts * (apart @ counts)).sum(axis=0) / (counts.sum(axis=0) - 1)
 
     def alpha(sums: Float64Array) -> Float64Array:
-        n = sums[:, 1:].sum(axis=1)
-        expected = ((sums[:, 1:] @ apart) * sums[:, 1:]).sum(axis=1) / (n - 1)
+        n = sums[:, 1:]
+        expected = ((n @ apart) * n).sum(axis=1) / (n.sum(axis=1) - 1)
         return 1.0 - _ratio(sums[:, 0], expected, empty=np.nan)
 
-    columns = np.column_stack([observed, counts.T])
+    columns = pd.DataFrame(np.column_stack([observed, counts.T])).groupby(group).sum().to_numpy()
     value = float(alpha(columns.sum(axis=0)[None])[0])
     drawn = alpha(resampled_sums(columns, seed=resolve_seed(random_state)))
     return Alpha(value, *_around(value, drawn, len(columns), -1.0))

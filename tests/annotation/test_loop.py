@@ -1,5 +1,7 @@
 """Streams, strategies, the model, shares, stopping and agreement, beside oracles."""
 
+import re
+
 import krippendorff
 import numpy as np
 import pandas as pd
@@ -147,6 +149,31 @@ def test_annotators_who_differ(begin, truth, kind, level):
     differ = [text for text in first[:4] if truth[text.text] != "chess"]
     assert set(found.disagreements["key"]) == {text.key for text in differ}
     assert study.labels().notna().sum() == 20 - len(differ)
+
+
+def test_annotators_of_spans_agree_by_words(begin):
+    study = begin(design=StudyDesign(teach=0.0, overlap=1.0), kind="spans")
+    rng = np.random.default_rng(0)
+    ratings = {name: ([], []) for name in NAMES}
+    for _ in range(12):
+        text = study.next(by="Ada")
+        places = [word.span() for word in re.finditer(r"\S+", text.text)]
+        for row, by in enumerate(("Ada", "Bo")):
+            first = int(rng.integers(0, max(1, len(places) - 2)))
+            name, end = NAMES[int(rng.integers(2))], min(first + 2, len(places) - 1)
+            study.label(text.key, by=by, spans=[(name, places[first][0], places[end][1] - 1)])
+            for label in NAMES:
+                is_inside = [label == name and first <= i <= end for i in range(len(places))]
+                ratings[label][row].extend(is_inside)
+    found = study.agreement()
+    for name in NAMES[:2]:
+        codes = np.array(ratings[name], dtype=float)
+        expected = krippendorff.alpha(codes, level_of_measurement="nominal")
+        assert np.isclose(found.alpha[name], expected)
+        low, high = found.intervals[name]
+        assert low < expected < high
+    assert np.isnan([found.alpha[name] for name in NAMES[2:]]).all()  # nobody used them
+    assert found.n_texts == 12 and len(found.disagreements) > 6
 
 
 def test_the_recall_test_errs_rarely_although_both_streams_are_mixed():

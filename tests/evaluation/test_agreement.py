@@ -111,6 +111,18 @@ def alpha_of(*ratings):
     return krippendorff_alpha(np.array([list(row) for row in ratings], dtype=object)).value
 
 
+def test_words_of_a_text_are_resampled_together():
+    rng = np.random.default_rng(0)
+    ratings = np.repeat(rng.integers(0, 2, (2, 40)), 25, axis=1)  # all words of a text alike
+    alone, grouped = (
+        krippendorff_alpha(ratings, groups=groups) for groups in (None, np.arange(1000) // 25)
+    )
+    texts = krippendorff_alpha(ratings[:, ::25])
+    assert alone.value == grouped.value == pytest.approx(texts.value, abs=0.02)
+    assert grouped.high - grouped.low == pytest.approx(texts.high - texts.low, rel=0.05)
+    assert alone.high - alone.low < (texts.high - texts.low) / 3
+
+
 def test_published_alphas():
     # Krippendorff 2011, "Computing Krippendorff's alpha-reliability": examples A, B and C.
     assert alpha_of("0100000010", "1110010000") == pytest.approx(0.095, abs=5e-4)

@@ -150,19 +150,25 @@ def _measure(
     counted = encoder.count_tokens(sample) if encoder is not None and sample else None
     if encoder is None or counted is None:
         return float("nan"), float("nan"), 0.0, float("nan")
-    encoder = encoder.uncached
-    # The first calls also start threads and take memory.
-    encoder.encode(sample[: _reach(counted.n_seen, TOKENS_TO_TIME // 4)])
-    n_timed, n_tokens, seconds = 0, 0, 0.0
+    # The first calls also start threads and take memory. A cache keeps the vectors for the fit; if
+    # it holds some, the texts are encoded again to take the time.
+    first = _reach(counted.n_seen, TOKENS_TO_TIME // 4)
+    if first >= len(sample) or encoder.encode_with_report(sample[:first]).n_cached:
+        encoder, first = encoder.uncached, 0
+        encoder.encode(sample[: _reach(counted.n_seen, TOKENS_TO_TIME // 4)])
+    n_timed, n_tokens, seconds = first, 0, 0.0
     while n_timed < len(sample) and seconds < SECONDS_TO_TIME:
         part = slice(n_timed, n_timed + _reach(counted.n_seen[n_timed:], TOKENS_TO_TIME + n_tokens))
         begin = time.perf_counter()
-        encoder.encode(sample[part])
+        n_cached = encoder.encode_with_report(sample[part], show_progress=False).n_cached
+        if n_cached:
+            encoder = encoder.uncached
+            continue
         seconds += time.perf_counter() - begin
         n_timed, n_tokens = part.stop, n_tokens + int(counted.n_seen[part].sum())
-        if seconds * n_documents / min(n_timed, len(sample)) < SOON:
+        if seconds * n_documents / (min(n_timed, len(sample)) - first) < SOON:
             break
-    seconds += learning * sum(map(len, sample[:n_timed]))
+    seconds += learning * sum(map(len, sample[first:n_timed]))
     speed = n_tokens / seconds
     shares = counted.n_tokens.mean(), counted.n_seen.mean(), counted.truncated_share
     return float(shares[0]), float(shares[1]), float(shares[2]), speed

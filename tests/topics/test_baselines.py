@@ -161,6 +161,18 @@ def test_counts_rows_and_lengths():
     assert seen.memory > 0.5e9
 
 
+def test_a_fit_takes_the_vectors_that_the_estimate_needed(tmp_path):
+    rng = np.random.default_rng(0)
+    words = ["river", "bank", "trade", "vote", "match", "goal", "bread", "loaf", "piano", "song"]
+    texts = [" ".join(rng.choice(words, 40)) for _ in range(400)]
+    encoder = et.CachedEncoder(RandomProjectionEncoder(), folder=tmp_path)
+    first = inspect_corpus(et.Corpus.of(texts), encoder)
+    n_cached = encoder.encode_with_report(texts).n_cached
+    assert 0 < n_cached < 400 and first.tokens_per_second > 0
+    again = inspect_corpus(et.Corpus.of(texts), encoder)  # all are cached
+    assert 0 < again.tokens_per_second < math.inf and again.seconds_to_encode > 0
+
+
 def test_warns_of_a_language_that_the_encoder_does_not_read():
     french = "Le conseil municipal a discuté de la réparation du vieux pont de la ville"
     seen = inspect_corpus(et.Corpus.of([f"{french} numéro {i}" for i in range(30)]), WordCounter())

@@ -257,6 +257,7 @@ class SearchIndex(PushToHub):
         diversity: float = 0.0,
         reranker: Any = None,
         min_score: float | None = None,
+        **unknown: Any,
     ) -> SearchHits:
         """Search for documents.
 
@@ -295,8 +296,11 @@ class SearchIndex(PushToHub):
         Raises
         ------
         InputError
-            If a parameter is invalid, or the filter has a syntax error.
+            If a parameter is invalid or unknown, or the filter has a syntax error.
         """
+        for name, value in unknown.items():
+            remedy = "where= takes a filter, k= the number of hits"
+            raise InputError(name, "left out: search has no such parameter", value, remedy)
         options = SearchOptions(k, mode, weight, diversity, reranker, min_score)
         return search(self._reader, queries, where, vectors, options)
 

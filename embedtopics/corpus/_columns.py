@@ -473,7 +473,8 @@ def _parse(
     others = distinct[~distinct.str.fullmatch(_FORMATS[description])]
     if len(others):
         refuse(int(others.index[0]), description, first)
-    decisions = _describe_iso(distinct, texts, name, refuse) if description == _ISO else []
+    has_time = description in (_ISO, _NAMED)
+    decisions = _describe_times(distinct, texts, name, refuse) if has_time else []
     if description in (_SECONDS, _MILLISECONDS):
         unit: Literal["s", "ms"] = "s" if description == _SECONDS else "ms"
         moments = pd.to_datetime(distinct.map(int), unit=unit, errors="coerce", utc=True)
@@ -511,12 +512,12 @@ def _refuse_both(first: pd.Series, second: pd.Series, expected: str, refuse: Ref
         refuse(later, expected, earlier)
 
 
-def _describe_iso(
+def _describe_times(
     distinct: pd.Series, texts: pd.Series, name: str, refuse: Refuse
 ) -> list[Decision]:
-    """Report dates without a day and times with a zone; refuse a column with zones in part."""
+    """Report dates without a day, and zones at the end or before the year; refuse zones in part."""
     decisions = []
-    has_zone = distinct.str.contains(rf":\d{{2}}.*{_ZONE}$", regex=True)
+    has_zone = distinct.str.contains(rf":\d{{2}}.*(?:(?<=[\d ]){_ZONE}| GMT| UTC)(?: \d{{4}})?$")
     is_local = distinct.str.contains(":") & ~has_zone  # a day alone needs no zone
     _refuse_both(has_zone, is_local, "a time zone in every row or in none", refuse)
     if has_zone.any():

@@ -101,8 +101,7 @@ _MARKS = (
 )
 
 
-MOST_UNPACKED = 1 << 30
-"""Bytes that an office file, or a file in an archive, may unpack to."""
+MOST_UNPACKED = 1 << 30  # bytes of an office file, or of a file in an archive
 
 
 class Member:

@@ -63,10 +63,13 @@ def test_formats(values, expected):
         ("2021-05-17 10:00:00 +0530", "2021-05-17T04:30:00"),
         ("2021-05-17T01:00-03", "2021-05-17T04:00:00"),
         ("2021-01-01T00:30:00.123456789+01:00", "2020-12-31T23:30:00.123456"),
+        ("Wed Oct 10 20:19:24 +0200 2018", "2018-10-10T18:19:24"),
+        ("Mon, 17 May 2021 10:00:00 GMT", "2021-05-17T10:00:00"),
     ],
 )
 def test_zones_are_converted_to_utc(text, expected):
-    parsed, notes = read_dates([text, "2020-01-01"], "dates")
+    day = "2020-01-01" if text[0] == "2" else "1 Jan 2020"
+    parsed, notes = read_dates([text, day], "dates")
     assert iso(parsed) == [expected, "2020-01-01"]
     assert [note.name for note in notes] == ["dates", "time_zone"]
 
@@ -117,6 +120,7 @@ def test_the_column_decides_between_days_and_months(days, pattern):
         (["2021-02-29"], "row 0: expected a day that exists"),
         (["31/02/2021"], "row 0: expected a day that exists, as day/month/year"),
         (["2021-01-01T10:00Z", "2021-01-01T10:00"], r"row 1: expected a time zone in every row"),
+        (["10:00 5-Mar-2021", "5 Mar 2021 10:00 UTC"], r"row 1: expected a time zone in every row"),
         (["spring 2018"], "row 0: expected ISO 8601 .* Unix time, got 'spring"),
         ([2021.5], "row 0: expected ISO 8601 .* got 2021.5"),
     ],

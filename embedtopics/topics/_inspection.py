@@ -150,12 +150,13 @@ def _measure(
     counted = encoder.count_tokens(sample) if encoder is not None and sample else None
     if encoder is None or counted is None:
         return float("nan"), float("nan"), 0.0, float("nan")
-    # The first calls also start threads and take memory. A cache keeps the vectors for the fit; if
+    # The first call also starts threads and takes memory. A cache keeps the vectors for the fit; if
     # it holds some, the texts are encoded again to take the time.
     first = _reach(counted.n_seen, TOKENS_TO_TIME // 4)
-    if first >= len(sample) or encoder.encode_with_report(sample[:first]).n_cached:
+    some = sample[:first]
+    if encoder.encode_with_report(some, show_progress=False).n_cached or len(some) == len(sample):
         encoder, first = encoder.uncached, 0
-        encoder.encode(sample[: _reach(counted.n_seen, TOKENS_TO_TIME // 4)])
+        encoder.encode_with_report(some, show_progress=False)
     n_timed, n_tokens, seconds = first, 0, 0.0
     while n_timed < len(sample) and seconds < SECONDS_TO_TIME:
         part = slice(n_timed, n_timed + _reach(counted.n_seen[n_timed:], TOKENS_TO_TIME + n_tokens))

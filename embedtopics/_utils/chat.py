@@ -1,4 +1,4 @@
-"""Questions to a chat model by the ``openai`` client, and a record of the answers.
+"""Questions to a chat model over the protocol of OpenAI, and a record of the answers.
 
 Redirects are not followed, because the key would travel with them. The key is sent in the header
 of a request and stored nowhere.
@@ -22,12 +22,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
+from http.client import HTTPException
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from embedtopics._utils.checks import require
 from embedtopics._utils.display import excerpt
 from embedtopics._utils.progress import progress_bar
 from embedtopics.errors import InputError, Remedy
@@ -36,7 +38,9 @@ KEY_VARIABLE = "OPENAI_API_KEY"
 PATH = "/chat/completions"
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
-MAX_RETRIES, CONCURRENCY = 3, 4
+MAX_RETRIES, CONCURRENCY, FIRST_WAIT, LONGEST_WAIT = 3, 4, 0.5, 60.0
+"""Repetitions of a failed call, calls at a time, and seconds before a repetition."""
+
 MAX_FAILURES = 5
 """Questions in a row without any answer after which the remaining ones are not asked."""
 
@@ -78,11 +82,6 @@ class Endpoint:
     url: str
     key: str | None = field(default=None, repr=False)
 
-    @property
-    def is_local(self) -> bool:
-        """Whether the address is on this machine."""
-        return urlsplit(self.url).hostname in LOCAL
-
 
 def open_endpoint(address: str, api_key: str | None = None) -> Endpoint:
     """Check an address and a key; nothing is sent."""
@@ -106,21 +105,13 @@ def open_endpoint(address: str, api_key: str | None = None) -> Endpoint:
     return Endpoint(base if base.endswith(PATH) else base + PATH, key or None)
 
 
-class RecordedAnswer(NamedTuple):
-    """An answer, and the reason if it was unusable."""
-
-    content: str
-    error: str | None
-
-
 class AnswerRecord:
     """A file with a line of JSON for each question; recorded answers are not asked for again."""
 
-    def __init__(self, path: str | os.PathLike[str] | None, *, retry_unusable: bool = True) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
         """Read the file, and make sure that it can be written before anything is asked."""
         self.path = None if path is None else Path(path).expanduser()
-        self.retry_unusable = retry_unusable
-        self._answers: dict[str, RecordedAnswer] = {}
+        self._entries: dict[str, Mapping[str, Any]] = {}
         self._lock = Lock()
         if self.path is None:
             return
@@ -128,14 +119,18 @@ class AnswerRecord:
         with self.path.open("ab+") as stream:
             stream.seek(0)
             for line in stream:
-                self._read(line)
+                # Lines that cannot be parsed were not written here, or were cut short.
+                with suppress(ValueError, KeyError, TypeError, RecursionError):
+                    entry = json.loads(line)
+                    if isinstance(entry["answer"], str):
+                        self._entries[_key_of(entry)] = entry
             # A line that a crash cut short must not swallow the next one.
             if stream.tell() and not line.endswith(b"\n"):
                 stream.write(b"\n")
 
-    def find(self, entry: Mapping[str, Any]) -> RecordedAnswer | None:
-        """Return the recorded answer to the question of an entry, or None."""
-        return self._answers.get(_key_of(entry))
+    def find(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Return the recorded entry of the same question, or None."""
+        return self._entries.get(_key_of(entry))
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """Append one line."""
@@ -143,16 +138,7 @@ class AnswerRecord:
             return
         line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         with self._lock, self.path.open("ab") as stream:
-            self._read(line)
             stream.write(line)
-
-    def _read(self, line: bytes) -> None:
-        # Lines that cannot be parsed were not written here, or were cut short.
-        with suppress(ValueError, KeyError, TypeError, RecursionError):
-            entry = json.loads(line)
-            answer, error = entry["answer"], entry["error"]
-            if isinstance(answer, str) and not (error and self.retry_unusable):
-                self._answers[_key_of(entry)] = RecordedAnswer(answer, error)
 
 
 def _key_of(entry: Mapping[str, Any]) -> str:
@@ -169,6 +155,11 @@ class ChatAnswer(NamedTuple):
     reason: str = ""
     is_call_error: bool = False
     was_sent: bool = True
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
 
 
 @dataclass
@@ -190,6 +181,11 @@ class Chat:
     _n_failures: int = field(default=0, init=False)
     _format: int = field(default=0, init=False)
 
+    def __post_init__(self) -> None:
+        # A call to this machine, and its key, never go through a proxy of the environment.
+        proxies = [ProxyHandler({})] if urlsplit(self.endpoint.url).hostname in LOCAL else []
+        self._opener = build_opener(_NoRedirects, *proxies)
+
     def ask_all(
         self, questions: Sequence[Question], unit: str, description: str, show: bool | None
     ) -> list[ChatAnswer]:
@@ -197,10 +193,10 @@ class Chat:
         executor = ThreadPoolExecutor(CONCURRENCY)
         answers = []
         try:
-            with self._client() as client, progress_bar(
+            with progress_bar(
                 total=len(questions), unit=unit, description=description, show=show
-            ) as bar:  # fmt: skip
-                for answer in executor.map(lambda question: self._ask(client, question), questions):
+            ) as bar:
+                for answer in executor.map(self._ask, questions):
                     answers.append(answer)
                     bar.update(1)
         except BaseException:  # after an interrupt too, no further call begins
@@ -212,21 +208,7 @@ class Chat:
             self.stopped = self.stopped or next((answer.reason for answer in answers), "")
         return answers
 
-    def _client(self) -> Any:
-        openai = require("openai", "a language model", "llm")
-        # A call to this machine, and its key, never go through a proxy of the environment.
-        http = openai.DefaultHttpxClient(
-            trust_env=not self.endpoint.is_local, follow_redirects=False, timeout=self.timeout
-        )
-        return openai.OpenAI(
-            api_key=self.endpoint.key or "none",
-            base_url=self.endpoint.url.removesuffix(PATH),
-            timeout=self.timeout,
-            max_retries=MAX_RETRIES,
-            http_client=http,
-        )
-
-    def _ask(self, client: Any, question: Question) -> ChatAnswer:
+    def _ask(self, question: Question) -> ChatAnswer:
         """Answer one question from the record, or ask the endpoint."""
         entry: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -236,20 +218,19 @@ class Chat:
             **question.fields,
             **dict.fromkeys(("answer", self.value, "tokens", "error")),
         }
-        recorded = self.record.find(entry)
-        if recorded is not None:
+        if recorded := self.record.find(entry):
+            content = recorded["answer"]
             try:
-                return ChatAnswer(self.parse(recorded.content), recorded.content, was_sent=False)
-            except UnusableAnswer as error:  # somebody may have edited the record
-                if not self.record.retry_unusable:
-                    reason = recorded.error or str(error)
-                    return ChatAnswer(None, recorded.content, reason, was_sent=False)
+                return ChatAnswer(self.parse(content), content, was_sent=False)
+            except UnusableAnswer as error:
+                reason = recorded.get("error") or str(error)
+                return ChatAnswer(None, content, reason, was_sent=False)
         if self.stopped:
             reason = f"not asked: {self.stopped}"
             return ChatAnswer(None, None, reason, is_call_error=True, was_sent=False)
         start = time.perf_counter()
         try:
-            answer = self._send_in_format(client, question)
+            answer = self._send_in_format(question)
             self._n_failures = 0
             entry["answer"] = ""  # of a model that refused, for example
             entry["answer"] = content_of(answer)
@@ -267,11 +248,11 @@ class Chat:
             entry["seconds"] = round(time.perf_counter() - start, 3)
             self.record.add(entry)
 
-    def _send_in_format(self, client: Any, question: Question) -> Any:
+    def _send_in_format(self, question: Question) -> Any:
         """Send a question in the best format that the server supports."""
         for place in range(self._format, len(self.formats)):
             try:
-                answer = self._send(client, question, self.formats[place])
+                answer = self._send(question, self.formats[place])
                 self._format = place
                 break
             except CallError as error:
@@ -281,42 +262,43 @@ class Chat:
                     raise
         return answer
 
-    def _send(self, client: Any, question: Question, format: Mapping[str, Any] | None) -> Any:
-        """Send a question and return the JSON of the answer."""
-        import openai
-
+    def _send(self, question: Question, format: Mapping[str, Any] | None) -> Any:
+        """Send a question, again after a failure that may pass; return the JSON of the answer."""
         form = {} if format is None else {"response_format": format}
+        body = json.dumps({**self.request, "messages": question.messages, **form}).encode()
+        headers = {"Content-Type": "application/json"}
+        if self.endpoint.key:
+            headers["Authorization"] = f"Bearer {self.endpoint.key}"
+        call = Request(self.endpoint.url, body, headers)
+        for attempt in range(MAX_RETRIES + 1):
+            wait: Any = FIRST_WAIT * 2**attempt
+            try:
+                with self._opener.open(call, timeout=self.timeout) as response:
+                    return json.loads(response.read())
+            except HTTPError as error:
+                failure = CallError(_describe(error), error.code)
+                wait = error.headers.get("Retry-After", wait)
+                if error.code != 429 and error.code < 500:
+                    break
+            except TimeoutError:
+                failure = CallError(f"no answer within {self.timeout:g} s")
+            except (OSError, HTTPException) as error:
+                failure = CallError(f"it could not be reached ({_excerpt(str(error))})")
+            except (ValueError, RecursionError):
+                raise UnusableAnswer("the answer is not JSON") from None
+            if attempt < MAX_RETRIES:
+                with suppress(ValueError):  # a date
+                    time.sleep(min(float(wait), LONGEST_WAIT))
+        raise failure
 
-        # The client would send an organization and a project of the environment to any endpoint.
-        omitted = ["OpenAI-Organization", "OpenAI-Project"]
-        omitted += [] if self.endpoint.key else ["Authorization"]
-        headers: dict[str, Any] = dict.fromkeys(omitted, openai.Omit())
-        try:
-            # Raw, because a server may answer anything. Fields that the client does not know pass.
-            response = client.chat.completions.with_raw_response.create(
-                model=self.request["model"],
-                messages=list(question.messages),
-                extra_body={**self.request, **form},
-                extra_headers=headers,
-            )
-            return json.loads(response.content)
-        except openai.APITimeoutError:
-            raise CallError(f"no answer within {self.timeout:g} s") from None
-        except openai.APIConnectionError as error:
-            detail = _excerpt(str(error.__cause__ or error))
-            raise CallError(f"it could not be reached ({detail})") from None
-        except openai.APIStatusError as error:
-            code = error.status_code
-            if error.code == "content_filter":
-                raise UnusableAnswer("the model's content filter refused") from None
-            reason = _excerpt(error.message)
-            if 300 <= code < 400:
-                reason = f"status {code}: redirects are not followed; give the final address"
-            elif code in (401, 403):  # the server's message often repeats a part of the key
-                reason = f"status {code}: no access; check api_key= or {KEY_VARIABLE}"
-            raise CallError(reason, code) from None
-        except (ValueError, RecursionError):
-            raise UnusableAnswer("the answer is not JSON") from None
+
+def _describe(error: HTTPError) -> str:
+    """Return the reason of a refused call."""
+    if error.code in (401, 403):  # the server's message often repeats a part of the key
+        return f"status {error.code}: no access; check api_key= or {KEY_VARIABLE}"
+    if 300 <= error.code < 400:
+        return f"status {error.code}: redirects are not followed; give the final address"
+    return _excerpt(f"status {error.code}: {error.read(1000).decode('utf-8', 'replace')}")
 
 
 def _excerpt(text: str) -> str:
@@ -328,16 +310,11 @@ def content_of(answer: Any) -> str:
     """Return the text of an answer."""
     try:
         choice = answer["choices"][0]
-        message = choice["message"]
-        content = message.get("content")
-        if isinstance(content, list):  # some servers answer in parts
-            content = "".join(part.get("text") or "" for part in content)
+        content, refusal = choice["message"].get("content"), choice["message"].get("refusal")
     except (AttributeError, IndexError, KeyError, TypeError):
         raise UnusableAnswer("the answer holds no choice with a message") from None
-    if choice.get("finish_reason") == "content_filter":
-        raise UnusableAnswer("the model's content filter refused")
-    if message.get("refusal"):
-        raise UnusableAnswer("the model refused")
+    if refusal or choice.get("finish_reason") == "content_filter":
+        raise UnusableAnswer("the model or its content filter refused")
     if choice.get("finish_reason") == "length":
         raise UnusableAnswer("the answer was cut at max_tokens")
     if not isinstance(content, str) or not content.strip():

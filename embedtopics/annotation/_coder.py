@@ -129,13 +129,11 @@ class LanguageModelCoder:
         InputError
             If the endpoint cannot be reached, denies access, or stops answering. The message says
             how many texts are coded; calling again goes on from the journal.
-        MissingExtraError
-            If the extra "llm" is not installed.
 
         Notes
         -----
-        The client repeats a failed call up to three times, after the time that the server asks for
-        or after an increasing one. After five failed calls in a row it stops.
+        A failed call is repeated up to three times, after the time that the server asks for or
+        after an increasing one. After five failed calls in a row the coder stops.
         """
         corpus = Corpus.of(texts)
         distinct = corpus.distinct()
@@ -144,7 +142,7 @@ class LanguageModelCoder:
             self._question(corpus.texts[row], key)
             for row, key in zip(distinct.first_rows, keys, strict=True)
         ]
-        record = AnswerRecord(self.journal, retry_unusable=False)
+        record = AnswerRecord(self.journal)
         record.add({"prompt": self.prompt_hash, "system": self.prompt, "user": USER})
         chat = Chat(
             self.endpoint, self.request, record, self.timeout, self._parse, "label", self._formats()

@@ -27,7 +27,7 @@ CODES = {"plums": "fruit", "train": "train", "knight": "chess"}
 def alone(monkeypatch, tmp_path):
     """No key, no waiting, a folder of its own."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.0)
+    monkeypatch.setattr("embedtopics._utils.chat.FIRST_WAIT", 0.0)
     monkeypatch.chdir(tmp_path)
 
 

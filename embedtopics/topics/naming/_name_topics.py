@@ -104,13 +104,11 @@ def name_topics(
     InputError
         If the address or the key is invalid, or if no topic gets a name because the endpoint
         cannot be reached, denies access, or never answers.
-    MissingExtraError
-        If the extra "llm" is not installed.
 
     Notes
     -----
-    The client repeats a failed call up to three times, after the time that the server asks for or
-    after an increasing one.
+    A failed call is repeated up to three times, after the time that the server asks for or after
+    an increasing one.
     """
     address = open_endpoint(endpoint, api_key)
     fields = {"model": model, **DEFAULTS, **(request or {})}

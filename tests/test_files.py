@@ -163,12 +163,8 @@ def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path, name):
 def test_only_one_writes_a_folder_and_what_was_left_goes(tmp_path, monkeypatch):
     monkeypatch.setattr("embedtopics._utils.folders._PATIENCE", 0.0)
     save(tmp_path / "saved", "one")
-    for name in (
-        ".saved.abcd1234.new",
-        ".saved.abcd1234.old",
-        ".saved.notes.new",
-        ".other.abcd1234.new",
-    ):
+    others = {".saved.new", ".saved.notes.embedtopics-new", ".other.embedtopics-new"}
+    for name in (".saved.embedtopics-new", ".saved.embedtopics-old", *others):
         (tmp_path / name).mkdir()
     with replacing_folder(tmp_path / "saved", KIND) as fresh:
         (fresh / "value.txt").write_text("two")
@@ -177,7 +173,7 @@ def test_only_one_writes_a_folder_and_what_was_left_goes(tmp_path, monkeypatch):
             save(tmp_path / "saved", "three")
     assert (tmp_path / "saved" / "value.txt").read_text() == "two"
     left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"saved", ".saved.notes.new", ".other.abcd1234.new"}
+    assert left == {"saved", *others}
 
 
 def test_a_file_of_the_user_that_comes_during_a_save_stays(tmp_path):
@@ -195,7 +191,7 @@ def test_an_interrupt_while_taking_the_place_leaves_the_old_one(tmp_path, monkey
     rename = type(folder).rename
 
     def interrupted(self, target):
-        if self.suffix == ".new":
+        if self.name.endswith("-new"):
             raise KeyboardInterrupt
         return rename(self, target)
 

@@ -8,9 +8,7 @@ it sees one version even if the folder is renamed or deleted in the meantime.
 import hashlib
 import json
 import os
-import re
 import shutil
-import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -64,7 +62,7 @@ def _checked_folder(folder: Path, kind: str) -> Path:
     while not parent.exists():
         parent = parent.parent
     # Permissions, names and file systems are refused only on writing.
-    os.rmdir(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=parent))
+    os.rmdir(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".embedtopics-new", dir=parent))
     return folder
 
 
@@ -86,9 +84,9 @@ def _is_ours(folder: Path, kind: str) -> bool:
 def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
     """Yield a temporary folder that replaces `folder` by a rename when the block succeeds.
 
-    After any failure, an interrupt or a full disk included, the previous content is intact. A
-    killed process leaves a hidden folder ``.<name>.<letters>.new``, which the next writer deletes;
-    the next reader or writer restores the folder that the process was about to replace.
+    After any failure, an interrupt or a full disk included, the previous content is intact. What a
+    killed process leaves, the next writer deletes; the folder that the process was about to replace
+    is restored by the next reader or writer.
     """
     folder = check_output_folder(folder, kind)
     with only_writer(folder, _PATIENCE), _naming_the_path(folder, "folder"):
@@ -100,14 +98,12 @@ def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
 
 @contextmanager
 def fresh_folder(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder next to another and delete leftover ones; call it under the lock."""
+    """Yield an empty folder next to another, and delete leftover ones; call it under the lock."""
     put_back(folder)
-    left = _beside(folder, "new")
-    if os.path.lexists(folder):
-        left += _beside(folder, "old")
-    for path in left:
-        shutil.rmtree(path, ignore_errors=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
+    fresh = _beside(folder, "new")
+    for left in (fresh, _beside(folder, "old")):
+        shutil.rmtree(left, ignore_errors=True)
+    fresh.mkdir()
     try:
         yield fresh
     finally:
@@ -151,10 +147,8 @@ def _naming_the_path(path: Path, kind: str) -> Iterator[None]:
 
 def take_the_place(fresh: Path, folder: Path) -> None:
     """Rename `fresh` to `folder`; delete the previous folder only after that."""
-    os.umask(mask := os.umask(0o022))  # which can only be read by setting it
-    fresh.chmod(0o777 & ~mask)
     flush_folder(fresh)
-    old = fresh.with_suffix(".old")
+    old = _beside(folder, "old")
     if folder.exists():
         folder.rename(old)
     try:
@@ -163,8 +157,7 @@ def take_the_place(fresh: Path, folder: Path) -> None:
     except BaseException:  # an interrupt too
         if folder.exists() and not fresh.exists():
             folder.rename(fresh)
-        if old.exists() and not folder.exists():
-            old.rename(folder)
+        put_back(folder)
         raise
     if old.exists():
         # Renamed first: a half-deleted folder is never taken for a saved one.
@@ -177,30 +170,23 @@ def find_folder(folder: str | Path) -> Path:
     If a process was killed while it replaced the folder, the previous folder is restored.
     """
     folder = Path(os.path.realpath(folder))
-    end = time.monotonic() + _PATIENCE
-    while not os.path.lexists(folder) and _beside(folder, "old") and time.monotonic() < end:
-        try:
-            with only_writer(folder):
-                put_back(folder)
-        except InputError:  # another process is replacing it
-            time.sleep(0.002)
+    if not os.path.lexists(folder) and _beside(folder, "old").exists():
+        # Another process may be replacing it right now.
+        with suppress(InputError), only_writer(folder, _PATIENCE):
+            put_back(folder)
     return folder
 
 
 def put_back(folder: Path) -> None:
     """Restore a folder that was set aside to be replaced; call it under the lock."""
-    if not os.path.lexists(folder):
-        for old in _beside(folder, "old")[:1]:
-            old.rename(folder)
+    old = _beside(folder, "old")
+    if old.exists() and not os.path.lexists(folder):
+        old.rename(folder)
 
 
-def _beside(folder: Path, kind: str) -> list[Path]:
-    """Return the new or old versions of a folder in its parent folder."""
-    # The pattern for folder "a" must not match the versions of a folder "a.b".
-    name = re.compile(rf"\.{re.escape(folder.name)}\.[a-z0-9_]{{8}}\.{kind}")
-    siblings = sorted(os.listdir(folder.parent)) if folder.parent.is_dir() else []
-    paths = [folder.with_name(sibling) for sibling in siblings if name.fullmatch(sibling)]
-    return [path for path in paths if not path.is_symlink()]
+def _beside(folder: Path, version: str) -> Path:
+    """Return the path of the new or old version of a folder while it is replaced."""
+    return folder.with_name(f".{folder.name}.embedtopics-{version}")
 
 
 def flush_file(path: Path) -> None:
@@ -271,17 +257,11 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def open_regular(name: str | Path) -> BinaryIO:
-    """Open a regular file for reading; refuse pipes and devices without waiting for them."""
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    handle = os.open(name, flags)
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(f"{str(name)[:200]} is not a regular file")
-        return os.fdopen(handle, "rb")
-    except BaseException:
-        os.close(handle)
-        raise
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading; a pipe would be waited for."""
+    if path.exists() and not path.is_file():
+        raise OSError(f"{str(path)[:200]} is not a regular file")
+    return path.open("rb")
 
 
 def _manifest_of(folder: str | Path) -> Any:
@@ -316,7 +296,7 @@ class SavedFolder:
         try:
             manifest = _manifest_of(folder)
             for about in manifest["files"].values():
-                int(about["bytes"]), str(about["sha256"])
+                str(about["sha256"])
             saved_kind, version = manifest["kind"], int(manifest["version"])
             outside = [name for name in manifest["files"] if not is_below(name)]
             if outside:
@@ -352,19 +332,14 @@ class SavedFolder:
         return self._stack.enter_context(stream)
 
     def _check(self) -> None:
-        files = self.manifest["files"]
-        message = "{} is damaged: {}; save again or restore it from a copy"
-        for name, stream in self.streams.items():
-            saved_size, size = int(files[name]["bytes"]), os.fstat(stream.fileno()).st_size
-            if size != saved_size:
-                fault = f"it has {size:,} bytes, but {saved_size:,} were saved"
-                raise CorruptFileError(message.format(self.folder / name, fault))
         with ThreadPoolExecutor(4) as threads:
             digests = list(threads.map(_digest, self.streams.values()))
         for (name, stream), digest in zip(self.streams.items(), digests, strict=True):
-            if digest != files[name]["sha256"]:
-                fault = "its checksum differs from the recorded one"
-                raise CorruptFileError(message.format(self.folder / name, fault))
+            if digest != self.manifest["files"][name]["sha256"]:
+                raise CorruptFileError(
+                    f"{self.folder / name} is damaged: its checksum differs from the recorded one; "
+                    "save again or restore it from a copy"
+                )
             stream.seek(0)
 
 

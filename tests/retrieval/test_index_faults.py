@@ -24,12 +24,12 @@ TEXTS = {"a": "cat owl", "b": "dog", "c": "", "d": "hen hen cat", "e": "fox owl 
 @pytest.mark.parametrize("name", ["i", "i.b"])
 def test_leftovers_of_a_killed_build_are_swept_and_no_others(tmp_path, name):
     mine = [
-        tmp_path / f".{name}.building" / "segments", tmp_path / f".{name}.abcd1234.new",
-        tmp_path / f"..{name}.building.abcd1234.new",
+        tmp_path / f".{name}.building" / "segments", tmp_path / f".{name}.embedtopics-new",
+        tmp_path / f"..{name}.building.embedtopics-new",
     ]  # fmt: skip
     others = [
-        tmp_path / f".{name}.other.abcd1234.new", tmp_path / f".{name}.other.building",
-        tmp_path / f".{name}.other.abcd1234.old", tmp_path / ".x.abcd1234.new",
+        tmp_path / f".{name}.other.embedtopics-new", tmp_path / f".{name}.other.building",
+        tmp_path / f".{name}.other.embedtopics-old", tmp_path / ".x.embedtopics-new",
     ]  # fmt: skip
     for path in (*mine, *others):
         path.mkdir(parents=True)

@@ -94,10 +94,10 @@ def test_a_damaged_collection_is_not_copied(tmp_path):
 
 def test_what_a_killed_replacement_set_aside_is_put_back(tmp_path):
     expected = state(small(tmp_path / "a"))
-    (tmp_path / "a").rename(tmp_path / ".a.abcd1234.old")
+    (tmp_path / "a").rename(tmp_path / ".a.embedtopics-old")
     assert state(Collection.open(tmp_path / "a")) == expected
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
-    (tmp_path / "a").rename(tmp_path / ".a.abcd1234.old")
+    (tmp_path / "a").rename(tmp_path / ".a.embedtopics-old")
     with pytest.raises(InputError, match="which holds an index"):
         Collection.create(tmp_path / "a", {})
 

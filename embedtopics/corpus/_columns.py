@@ -19,9 +19,7 @@ import pandas as pd
 from embedtopics.corpus._readers import DocumentTable, as_table, is_frame
 from embedtopics.corpus._texts import (
     MISSING_MARKERS,
-    ArrowTexts,
     content_ids,
-    held_in_arrow,
     is_missing,
     read_texts,
     replace_surrogates,
@@ -254,7 +252,7 @@ def read_table(
         notes.append(decision)
     find_column(table, text, "text")
     check_text_column(table, text)
-    values: Sequence[object] = held_in_arrow(table.frame[text]) or table.frame[text].tolist()
+    values: Sequence[object] = table.frame[text].tolist()
     if table.cells_only:
         values = [value if is_missing(value) else str(value) for value in values]
         n_markers = sum(value in MISSING_MARKERS for value in values)
@@ -277,8 +275,6 @@ def _as_list(texts: Any) -> Sequence[object]:
             f"expected a list of texts, got one {type(texts).__name__}; give a list: [text], or "
             "the path of a file as pathlib.Path(...)"
         )
-    if (column := held_in_arrow(texts)) is not None:
-        return column
     if not is_frame(texts):
         for method in ("tolist", "to_list", "to_pylist"):  # numpy and pandas, polars, Arrow
             if hasattr(texts, method):
@@ -319,7 +315,7 @@ def _fields(
         notes.append(Decision("corpus", "replaced_characters", n_repaired, message))
     return {
         "texts": rows.texts,
-        "ids": ArrowTexts.of(names) if isinstance(rows.texts, ArrowTexts) else tuple(names),
+        "ids": tuple(names),
         "status": rows.status,
         "metadata": metadata,
         "text_column": None,

@@ -22,15 +22,11 @@ from embedtopics.corpus._texts import (
     EMPTY,
     MISSING,
     TEXT,
-    ArrowTexts,
-    as_column,
-    below,
     content_ids,
     distinct_names,
     find_distinct,
     normalize_text,
     read_texts,
-    rows_of,
 )
 from embedtopics.corpus._windows import PASSAGE_COLUMNS, split_into_passages
 from embedtopics.corpus.results import DistinctDocuments
@@ -68,7 +64,7 @@ class Corpus:
 
     Attributes
     ----------
-    texts : tuple of str, or a sequence that reads them from Arrow
+    texts : tuple of str
         Texts of the rows, "" where missing, with lone surrogates replaced by U+FFFD.
     ids : tuple of str, or such a sequence
         From the id column or the names of files, else derived from the texts.
@@ -211,7 +207,7 @@ class Corpus:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with the columns id, text and the metadata."""
-        columns = {"id": as_column(self.ids), "text": as_column(self.texts)}
+        columns = {"id": [*self.ids], "text": [*self.texts]}
         frame = pd.DataFrame(columns, index=self.index)
         others = [name for name in self.metadata.columns if name not in columns]
         return pd.concat([frame, self.metadata[others]], axis=1)
@@ -247,8 +243,6 @@ class Corpus:
     def document_texts(self) -> Sequence[str]:
         """Return the normalized text of each distinct document, in the order of `distinct`."""
         rows = self.distinct().first_rows
-        if isinstance(self.texts, ArrowTexts):
-            return self.texts.take(rows, normalized=True)
         return [normalize_text(self.texts[row]) for row in rows.tolist()]
 
     def take(self, rows: npt.ArrayLike) -> Corpus:
@@ -259,8 +253,8 @@ class Corpus:
         message = f"{len(positions)} of {len(self)} rows were taken."
         return self._with(
             Decision("corpus", "rows_taken", len(positions), message),
-            texts=rows_of(self.texts, positions),
-            ids=rows_of(self.ids, positions),
+            texts=tuple(self.texts[row] for row in positions.tolist()),
+            ids=tuple(self.ids[row] for row in positions.tolist()),
             status=self.status[positions],
             metadata=self.metadata.iloc[positions],
             hashes=self.hashes[positions],
@@ -333,7 +327,7 @@ def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:
     if "hashes" not in vars(corpus):
         hashes = documents.hashes[np.maximum(documents.of_row, 0)]
         others = np.flatnonzero(documents.of_row < 0)
-        read = read_texts(rows_of(corpus.texts, others), "texts")
+        read = read_texts([corpus.texts[row] for row in others.tolist()], "texts")
         hashes[others] = read.hashes
         hashes.flags.writeable = False
         vars(corpus)["hashes"] = hashes
@@ -384,8 +378,8 @@ def join_corpora(first: Corpus, second: Corpus) -> Corpus:
     return first._with(
         *second.notes,
         *notes,
-        texts=below(first.texts, second.texts),
-        ids=below(first.ids, ids),
+        texts=(*first.texts, *second.texts),
+        ids=(*first.ids, *ids),
         status=np.concatenate([first.status, second.status]),
         metadata=metadata,
         time_column=roles["time"],

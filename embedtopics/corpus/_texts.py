@@ -1,4 +1,4 @@
-"""Texts: their normal form and content hash, in memory or in the buffers of Arrow.
+"""Texts: their normal form and content hash.
 
 A document is identified by the hash of its normal form, so that neither its identity nor its order
 depends on the position or the number of its rows.
@@ -6,14 +6,11 @@ depends on the position or the number of its rows.
 
 from __future__ import annotations
 
-import operator
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import islice
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +18,6 @@ import pandas as pd
 
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.errors import InputError, name_rows
-from embedtopics.protocols import BoolArray, Int64Array
 
 TEXT, EMPTY, MISSING = 0, 1, 2
 """Status of a row: with text, without a visible character, without a value."""
@@ -130,133 +126,18 @@ def find_distinct(
     )
 
 
-_BLOCK = 8192
-"""Strings decoded at a time."""
-
-
-class ArrowTexts(Sequence[str]):
-    """Strings in the buffers of Arrow; the sequence equals a tuple of the same strings.
-
-    Taking rows copies no string. A missing string reads as "", and `is_missing` (n_strings,) marks
-    those of a whole column.
-    """
-
-    is_missing: BoolArray | None = None
-
-    def __init__(
-        self, column: Any, rows: Int64Array | None = None, normalized: bool = False
-    ) -> None:
-        import pyarrow as pa
-
-        chunks = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-        self._column = chunks.cast(pa.large_string())
-        self._rows, self._normalized = rows, normalized
-        if chunks.null_count and rows is None:
-            self.is_missing = chunks.is_null().to_numpy()
-
-    @classmethod
-    def of(cls, strings: Iterable[str]) -> ArrowTexts:
-        """Put strings into Arrow."""
-        return cls(_column_of(strings))
-
-    def __len__(self) -> int:
-        return len(self._column if self._rows is None else self._rows)
-
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return self.take(np.arange(*place.indices(len(self))))
-        number = range(len(self))[operator.index(place)]
-        row = number if self._rows is None else int(self._rows[number])
-        text = self._column[row].as_py() or ""
-        return normalize_text(text) if self._normalized else text
-
-    def __iter__(self) -> Iterator[str]:
-        if self._rows is not None:
-            yield from map(self.__getitem__, range(len(self)))
-            return
-        for chunk in self._column.chunks:
-            for begin in range(0, len(chunk), _BLOCK):
-                yield from chunk.slice(begin, _BLOCK).fill_null("").to_numpy(zero_copy_only=False)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ArrowTexts | tuple | list):
-            return NotImplemented
-        return len(self) == len(other) and all(map(operator.eq, self, other))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ArrowTexts, (_column_of(self),)
-
-    def take(self, rows: npt.ArrayLike, *, normalized: bool = False) -> ArrowTexts:
-        """Return the strings of rows, (n_taken,), in their normal form if they are `normalized`."""
-        positions = self.row_numbers()[np.asarray(rows, dtype=np.int64)]
-        return ArrowTexts(self._column, positions, normalized or self._normalized)
-
-    def row_numbers(self) -> Int64Array:
-        """Return the rows of the strings in the whole column, (n_strings,)."""
-        return np.arange(len(self)) if self._rows is None else self._rows
-
-
-def _column_of(strings: Iterable[str]) -> Any:
-    import pyarrow as pa
-
-    rest = iter(strings)
-    blocks = [pa.array(b, pa.large_string()) for b in iter(lambda: list(islice(rest, _BLOCK)), [])]
-    return pa.chunked_array(blocks, pa.large_string())
-
-
-def held_in_arrow(values: Any) -> ArrowTexts | None:
-    """Return a text column in the buffers of Arrow, or None for any other column."""
-    import pyarrow as pa
-
-    if isinstance(values, pd.Series):
-        if not isinstance(values.array, pd.arrays.ArrowExtensionArray | pd.arrays.ArrowStringArray):
-            return None
-        values = values.array.__arrow_array__()
-    if not isinstance(values, pa.Array | pa.ChunkedArray):
-        return None
-    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
-    return ArrowTexts(values) if is_text else None
-
-
-def as_column(strings: Sequence[str]) -> Any:
-    """Return strings as a column of a frame, without a list of those in Arrow."""
-    return _column_of(strings).to_pandas().array if isinstance(strings, ArrowTexts) else [*strings]
-
-
-def rows_of(strings: Sequence[str], rows: npt.NDArray[np.integer[Any]]) -> Sequence[str]:
-    """Return the strings of rows, (n_taken,), in Arrow or as a tuple."""
-    if isinstance(strings, ArrowTexts):
-        return strings.take(rows)
-    return tuple(strings[row] for row in rows.tolist())
-
-
-def below(upper: Sequence[str], lower: Sequence[str]) -> Sequence[str]:
-    """Concatenate strings, in Arrow if some of them are."""
-    if not isinstance(upper, ArrowTexts) and not isinstance(lower, ArrowTexts):
-        return (*upper, *lower)
-    import pyarrow as pa
-
-    above, under = (t if isinstance(t, ArrowTexts) else ArrowTexts.of(t) for t in (upper, lower))
-    column = pa.chunked_array([*above._column.chunks, *under._column.chunks], pa.large_string())
-    rows = [above.row_numbers(), under.row_numbers() + len(above._column)]
-    return ArrowTexts(column, np.concatenate(rows))
-
-
 @dataclass(frozen=True, eq=False)
 class TextRows:
     """A column of texts; `status` (n_rows,), `hashes` (n_rows, 2)."""
 
-    texts: Sequence[str]
+    texts: tuple[str, ...]
     status: npt.NDArray[np.int8]
     hashes: npt.NDArray[np.uint64]
     n_repaired: int
 
 
 def read_texts(values: Iterable[object], what: str, lines: Sequence[int] | None = None) -> TextRows:
-    """Read a column of texts in one pass, without copying those in Arrow."""
-    arrow = values if isinstance(values, ArrowTexts) else None
+    """Read a column of texts in one pass."""
     texts: list[str] = []
     status, digests = bytearray(), bytearray()
     n_repaired = 0
@@ -274,13 +155,10 @@ def read_texts(values: Iterable[object], what: str, lines: Sequence[int] | None 
                 f"{what} must hold strings; {name_rows([len(texts)], lines)} holds a "
                 f"{type(value).__name__}: convert the values with str() or choose another column"
             )
-        if arrow is None:
-            texts.append(text)
+        texts.append(text)
         digests += blake2b(normal.encode(), digest_size=16).digest()
     kinds = np.frombuffer(status, dtype=np.int8)
-    if arrow is not None and arrow.is_missing is not None:
-        kinds[arrow.is_missing] = MISSING
     kinds.flags.writeable = False
     hashes = np.frombuffer(digests, dtype=">u8").astype(np.uint64).reshape(-1, 2)
     hashes.flags.writeable = False
-    return TextRows(tuple(texts) if arrow is None else arrow, kinds, hashes, n_repaired)
+    return TextRows(tuple(texts), kinds, hashes, n_repaired)

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._texts import rows_of
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.plots._colors import NOISE_COLOR
@@ -229,7 +228,7 @@ def _groups(values: Any) -> tuple[npt.NDArray[np.uint32], list[str]]:
 def _text_part(content: Content, page_rows: _PageRows) -> _PagePart:
     """Return the texts, cut to one length if there are too many characters."""
     first_rows = content.documents.first_rows[page_rows.documents]
-    texts = rows_of(content.corpus.texts, first_rows)
+    texts = [content.corpus.texts[row] for row in first_rows.tolist()]
     lengths = np.sort(np.fromiter(map(len, texts), dtype=np.int64))
     if not lengths.any():
         return _PagePart({}, [])

@@ -14,7 +14,7 @@ from embedtopics._utils.checks import resolve_seed
 from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._table_files import format_of, write_tables
-from embedtopics.corpus._texts import as_column, replace_surrogates
+from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.corpus._windows import PASSAGE_COLUMNS
 from embedtopics.decisions import Exported
 from embedtopics.errors import InputError
@@ -131,8 +131,8 @@ def documents(result: TopicResult, topic: int | str | None = None) -> pd.DataFra
         columns["agreement"] = result.by_row(result.stability.agreement, np.nan)
     columns |= {"x": positions[:, 0], "y": positions[:, 1]}
     first = {
-        "id": as_column(corpus.ids),
-        "text": as_column(corpus.texts),
+        "id": [*corpus.ids],
+        "text": [*corpus.texts],
         "excerpt": [excerpt(text, EXCERPT) for text in corpus.texts],
     }
     metadata = corpus.metadata.copy(deep=False)

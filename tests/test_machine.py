@@ -1,4 +1,4 @@
-"""Work beside the main thread, and how much memory a process has held."""
+"""Work beside the main thread."""
 
 import threading
 import time
@@ -6,7 +6,7 @@ import time
 import pytest
 
 from embedtopics._utils.machine import in_background, in_parts
-from tests.factories import python, raising
+from tests.factories import raising
 
 
 @pytest.fixture(autouse=True)
@@ -54,16 +54,3 @@ def test_parts_of_a_loop_are_all_rows_once(n):
     if n:
         with pytest.raises(ValueError, match="broken"):
             in_parts(raising(ValueError("broken")), n, few=0)
-
-
-def test_the_peak_is_that_of_this_process_and_stays():
-    # In a process of its own: what this one has held before may be more.
-    code = (
-        "from embedtopics._utils.machine import peak_memory; before = peak_memory();"
-        "held = b'x' * 200_000_000; grown = peak_memory(); del held;"
-        "print(before, grown, peak_memory())"
-    )
-    before, grown, after = map(float, python(code).split())
-    # The kernel counts by thread and adds up now and then: the last pages may be missing.
-    assert 1.9e8 < grown - before < 2.2e8
-    assert after > 0.99 * grown

@@ -1,21 +1,18 @@
-"""Threads, memory, and installed versions."""
+"""Threads, and installed versions."""
 
 from __future__ import annotations
 
 import os
 import platform
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from threading import Event, RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 Result = TypeVar("Result")
-STATUS = Path("/proc/self/status")
 PACKAGES = (
     "embedtopics", "numpy", "scipy", "scikit-learn", "faiss-cpu",
     "faiss-gpu-cu12", "numba", "torch", "transformers",
@@ -97,20 +94,6 @@ def has_cuda_driver() -> bool:
     except OSError:
         return False
     return True
-
-
-def peak_memory() -> float:
-    """Return the peak resident memory of this process in bytes; NaN if unknown."""
-    if STATUS.exists():
-        for line in STATUS.read_text("ascii", "replace").splitlines():
-            if line.startswith("VmHWM:"):
-                return float(line.split()[1]) * 1024
-    try:
-        import resource
-    except ImportError:
-        return float("nan")
-    unit = 1 if sys.platform == "darwin" else 1024
-    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
 
 
 def package_versions() -> dict[str, str]:

@@ -357,8 +357,8 @@ def settings_section(settings: Mapping[str, Any], versions: Mapping[str, str]) -
     return section("settings", "Settings", '<div class="columns">', *parts, "</div>")
 
 
-def timings_section(timings: Mapping[str, float], peak_memory: float = math.nan) -> str:
-    """Return the seconds of each stage, and the peak memory if it is known (bytes)."""
+def timings_section(timings: Mapping[str, float]) -> str:
+    """Return the seconds of each stage."""
     if not timings:
         return ""
     total = sum(timings.values())
@@ -372,15 +372,8 @@ def timings_section(timings: Mapping[str, float], peak_memory: float = math.nan)
         for stage, seconds in timings.items()
     ]
     rows.append(("<strong>Total</strong>", f"<strong>{total:.1f} s</strong>", ""))
-    note = ""
-    if not math.isnan(peak_memory):
-        note = f'<p class="note">Peak memory of the process: {peak_memory / 1e9:.2f} GB.</p>'
-    return section(
-        "timings",
-        "Time and memory",
-        note,
-        table(("Stage", "Seconds", "Relative to the longest"), rows),
-    )
+    head = ("Stage", "Seconds", "Relative to the longest")
+    return section("timings", "Time", table(head, rows))
 
 
 def study_sections(result: TopicResult) -> list[str]:
@@ -401,6 +394,6 @@ def study_sections(result: TopicResult) -> list[str]:
         ),
         history_section(result),
         settings_section(result.settings, result.versions),
-        timings_section(result.timings, result.peak_memory),
+        timings_section(result.timings),
         "</div>",
     ]

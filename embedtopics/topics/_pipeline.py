@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from embedtopics._utils.display import spell_count
-from embedtopics._utils.machine import in_background, package_versions, peak_memory
+from embedtopics._utils.machine import in_background, package_versions
 from embedtopics.clustering._density import cluster
 from embedtopics.clustering.results import Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus, require_text
@@ -158,7 +158,6 @@ def fit_topics(
         versions=package_versions(),
         timings=log.timings,
         tree=clusters.tree,
-        peak_memory=peak_memory(),
         constraints=constraints,
     )
     with log.stage("labels"):

@@ -41,7 +41,6 @@ from embedtopics._utils.folders import (
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus, recall_hashes
 from embedtopics.corpus._table_files import storable, unique_names
-from embedtopics.corpus._texts import held_in_arrow
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
 from embedtopics.errors import CorruptFileError
@@ -61,7 +60,7 @@ KIND = "embedtopics topic result"
 FORMAT = 1
 FILES = ("arrays.arrow", "embeddings.npy", "result.json", "rows.parquet", "words.json")
 SPARSE = ("memberships", "counts", "topic_terms")
-PLAIN = ("topics", "decisions", "settings", "versions", "timings", "history", "peak_memory")
+PLAIN = ("topics", "decisions", "settings", "versions", "timings", "history")
 """Fields of a result that ``result.json`` holds under their names."""
 IN_RESULT = ("corpus", "graph", "word_rules", "n_replicates", "constraints", *PLAIN)
 IN_WORDS = ("words", "terms", "stop_words", "function_words")
@@ -306,7 +305,6 @@ def _result_of(
         timings=content["timings"],
         history=tuple(_edit(edit) for edit in content["history"]),
         tree=SpanningTree(**tree) if tree else None,
-        peak_memory=_number(content["peak_memory"]),
         stability=None
         if n_replicates is None
         else Stability(**_part(arrays, "stability"), n_replicates=n_replicates),
@@ -416,8 +414,6 @@ def _bytes_of(array: npt.NDArray[Any]) -> Any:
 
 
 TEXT, ID, STATUS = "__text__", "__id__", "__status__"
-ROWS_AT_ONCE = 65_536
-"""Rows per row group of the Parquet file."""
 
 
 def _write_rows(corpus: Corpus, path: Path) -> None:
@@ -430,14 +426,9 @@ def _write_rows(corpus: Corpus, path: Path) -> None:
     schema = pa.schema([*text_fields, *others.schema], metadata=others.schema.metadata)
     # A dictionary would hash all texts, and hardly any repeats.
     columns = [name for name in schema.names if name not in (TEXT, ID)]
-    with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=columns) as writer:
-        for begin in range(0, max(len(corpus), 1), ROWS_AT_ONCE):
-            part = slice(begin, begin + ROWS_AT_ONCE)
-            strings = [
-                pa.array(list(some[part]), pa.large_string()) for some in (corpus.texts, corpus.ids)
-            ]
-            rest = others.slice(begin, ROWS_AT_ONCE).columns
-            writer.write_table(pa.table([*strings, *rest], schema=schema))
+    strings = [pa.array(some, pa.large_string()) for some in (corpus.texts, corpus.ids)]
+    table = pa.table([*strings, *others.columns], schema=schema)
+    pq.write_table(table, path, compression="zstd", use_dictionary=columns)
 
 
 def _saved_name(corpus: Corpus, column: Any) -> str | None:
@@ -457,9 +448,9 @@ def _read_rows(stream: BinaryIO, about: dict[str, Any]) -> Corpus:
     file = pq.ParquetFile(pa.BufferReader(_mapped(stream)))
     table = file.read()
     table.validate(full=True)  # offsets of a damaged file could point anywhere
-    texts, ids = (held_in_arrow(table.column(name)) for name in (TEXT, ID))
-    if texts is None or ids is None or texts.is_missing is not None:
-        raise ValueError("the texts are missing")
+    texts, ids = (tuple(table.column(name).to_pylist()) for name in (TEXT, ID))
+    if not all(isinstance(text, str) for text in (*texts, *ids)):
+        raise ValueError("the texts or ids are missing")
     frame = table.drop_columns([TEXT, ID]).to_pandas()
     return Corpus.of_fields(
         texts=texts,

@@ -277,8 +277,6 @@ class TopicResult:
         Edits after the fit, in order; `embedtopics.topics.replay` repeats them on another result.
     tree : SpanningTree or None
         The density hierarchy; None with another clusterer.
-    peak_memory : float
-        Largest resident set of the process up to the end of the fit, in bytes; NaN if unknown.
     stability : Stability or None
         Recurrence of the topics, if measured.
     constraints : TopicConstraints or None
@@ -308,7 +306,6 @@ class TopicResult:
     timings: Mapping[str, float] = field(default_factory=dict)
     history: tuple[Edit, ...] = ()
     tree: SpanningTree | None = None
-    peak_memory: float = float("nan")
     stability: Stability | None = None
     constraints: TopicConstraints | None = None
     added: npt.NDArray[np.bool_] | None = None

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.topics import _storage, at_resolution, levels, load_result, save_result
+from embedtopics.topics import at_resolution, levels, load_result, save_result
 from embedtopics.topics._storage import write_arrays
 from embedtopics.topics.results import Stability
 from tests.factories import make_result, python, refuses, saved_arrays
@@ -34,18 +34,13 @@ def fitted(toy):
     return et.TopicModel(languages=["en"], random_state=3).fit(corpus, embeddings=given)
 
 
-def test_rows_are_written_some_at_a_time(fitted, tmp_path, monkeypatch):
+def test_categories_of_the_metadata_come_back(fitted, tmp_path):
     kinds = pd.Categorical([f"k{i % 7}" for i in range(len(fitted.result_.corpus))], ordered=True)
     result = dataclasses.replace(fitted.result_, corpus=copy.copy(fitted.result_.corpus))
     vars(result.corpus)["metadata"] = result.corpus.metadata.assign(kind=kinds)
-    whole = load_result(save_result(result, tmp_path / "whole"))
-    monkeypatch.setattr(_storage, "ROWS_AT_ONCE", 5)
-    parts = load_result(save_result(result, tmp_path / "parts"))
-    same(parts, whole)
-    for one in (whole.corpus, parts.corpus):
-        assert one.texts == result.corpus.texts and one.ids == result.corpus.ids
-        assert one.metadata["kind"].dtype == kinds.dtype
-    pd.testing.assert_frame_equal(parts.corpus.metadata, whole.corpus.metadata)
+    loaded = load_result(save_result(result, tmp_path / "result")).corpus
+    assert loaded.texts == result.corpus.texts and loaded.ids == result.corpus.ids
+    assert loaded.metadata["kind"].dtype == kinds.dtype
 
 
 def same(one, two):
@@ -183,19 +178,18 @@ def test_a_loaded_result_is_read_at_other_resolutions_alike(branched, tmp_path):
     loaded = load_result(save_result(read, tmp_path / "result"))
     same(loaded, read)
     assert levels(loaded) == levels(branched)
-    assert loaded.stability is None and loaded.peak_memory == branched.peak_memory > 1e6
+    assert loaded.stability is None
     for n_topics in (2, 7, "coarse"):
         same(at_resolution(loaded, n_topics), at_resolution(read, n_topics))
 
 
-def test_stability_and_unknown_memory_come_back(branched, tmp_path):
+def test_stability_comes_back(branched, tmp_path):
     n_topics, rng = branched.n_topics, np.random.default_rng(0)
     agreement = rng.random(len(branched.documents)).astype(np.float32)
     agreement[3] = np.nan
     measured = Stability(*rng.random((3, n_topics)), agreement, rng.random(6), 4)
-    result = dataclasses.replace(branched, stability=measured, peak_memory=float("nan"))
+    result = dataclasses.replace(branched, stability=measured)
     loaded = load_result(save_result(result, tmp_path / "result"))
-    assert np.isnan(loaded.peak_memory)
     for field in dataclasses.fields(measured):
         np.testing.assert_array_equal(
             getattr(loaded.stability, field.name), getattr(measured, field.name)

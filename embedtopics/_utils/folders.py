@@ -170,7 +170,7 @@ def find_folder(folder: str | Path) -> Path:
     If a process was killed while it replaced the folder, the previous folder is restored.
     """
     folder = Path(os.path.realpath(folder))
-    if not os.path.lexists(folder) and _beside(folder, "old").exists():
+    if not os.path.lexists(folder) and os.path.exists(_beside(folder, "old")):
         # Another process may be replacing it right now.
         with suppress(InputError), only_writer(folder, _PATIENCE):
             put_back(folder)
@@ -180,7 +180,7 @@ def find_folder(folder: str | Path) -> Path:
 def put_back(folder: Path) -> None:
     """Restore a folder that was set aside to be replaced; call it under the lock."""
     old = _beside(folder, "old")
-    if old.exists() and not os.path.lexists(folder):
+    if os.path.exists(old) and not os.path.lexists(folder):
         old.rename(folder)
 
 

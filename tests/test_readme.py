@@ -252,7 +252,7 @@ def test_commands_run(desk, request, monkeypatch, command):
 
 
 def test_all_commands_are_found():
-    assert len(commands()) == 34
+    assert len(commands()) == 35
 
 
 def test_every_filter_of_the_table_is_read():

@@ -6,37 +6,31 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
-from embedtopics.cli._display import PAGE, check_target, make_console, print_notes, run_server
+from embedtopics.cli._display import PAGE, check_target, print_notes, run_server, say
 from embedtopics.cli._options import Checkpoint, DocumentsFile, IdColumn, TextColumn, names_in
 from embedtopics.errors import InputError
 
 
 def annotate(
     file: DocumentsFile,
-    labels: Annotated[
-        str | None, typer.Option(help='Labels of a new study, such as "gender,other".')
-    ] = None,
+    labels: Annotated[str | None, Option(help='Labels of a new study: "gender,other".')] = None,
     text: TextColumn = None,
     id: IdColumn = None,
-    folder: Annotated[
-        Path | None, typer.Option(help="Folder of the study; default: FILE.study.")
-    ] = None,
+    folder: Annotated[Path | None, Option(help="Folder of the study; default: FILE.study.")] = None,
     codebook: Annotated[
-        Path | None, typer.Option(help="JSON list of labels with name, key, definition, examples.")
+        Path | None, Option(help="JSON list of labels with name, key, definition, examples.")
     ] = None,
-    kind: Annotated[str | None, typer.Option(help="single, several, ordinal or spans.")] = None,
+    kind: Annotated[str | None, Option(help="single, several, ordinal or spans.")] = None,
     encoder: Checkpoint = "all-MiniLM-L6-v2",
-    annotator: Annotated[str, typer.Option(help="Name of the annotator.")] = "annotator",
-    port: Annotated[int, typer.Option(help="Port; 0 for a free one.")] = 0,
+    annotator: Annotated[str, Option(help="Name of the annotator.")] = "annotator",
+    port: Annotated[int, Option(help="Port; 0 for a free one.")] = 0,
     merge: Annotated[
         list[Path] | None,
-        typer.Option(help="Folder of another study whose answers are merged first."),
+        Option(help="Folder of a study whose answers are merged first."),
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write a report (.html) on the study instead.")
-    ] = None,
+    report: Annotated[Path | None, Option(help="Write a report (.html) on the study.")] = None,
 ) -> None:
     """Label texts on a local page while a model learns."""
     from embedtopics.annotation import AnnotationProject, serve
@@ -50,19 +44,18 @@ def annotate(
         except ValueError as error:
             raise InputError("codebook", "a file of JSON", codebook, str(error)) from error
     folder = file.with_suffix(".study") if folder is None else folder
-    console = make_console()
     corpus = Corpus(file, text, id)
     with AnnotationProject(corpus, codes, folder, kind, encoder=encoder) as study:
         for other in merge or ():
-            console.print(f"{study.merge(other):,} new answers from {other}.", soft_wrap=True)
+            say(f"{study.merge(other):,} new answers from {other}.", soft_wrap=True)
         if report is not None:
             from embedtopics.report import write_report
 
             write_report(study.report(), report)
-            console.print(f"Written to {report}.", soft_wrap=True)
+            say(f"Written to {report}.", soft_wrap=True)
             return
         server = serve(study, annotator=annotator, port=port)
-        print_notes(console, [note.message for note in (*corpus.notes, *study.decisions)])
-        console.print(f"Labels go to {folder}.", soft_wrap=True)
-        run_server(server, console)
-        console.print(f"{study.progress()['labelled']:,} texts are labelled.", soft_wrap=True)
+        print_notes([note.message for note in (*corpus.notes, *study.decisions)])
+        say(f"Labels go to {folder}.", soft_wrap=True)
+        run_server(server)
+        say(f"{study.progress()['labelled']:,} texts are labelled.", soft_wrap=True)

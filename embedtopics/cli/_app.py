@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from embedtopics.cli._annotate import annotate
 from embedtopics.cli._batch import app as batch_app
@@ -23,9 +24,10 @@ from embedtopics.cli._questions import (
 )
 from embedtopics.cli._search import app as index_app
 from embedtopics.cli._search import search, search_eval, serve
-from embedtopics.cli._topics import app as cache_app
 from embedtopics.cli._topics import demo, inspect, resolution, topics
 from embedtopics.cli._train import app as train_app
+from embedtopics.cli._vectors import app as cache_app
+from embedtopics.cli._vectors import embed
 
 app = Commands(
     name="embedtopics",
@@ -36,7 +38,7 @@ app = Commands(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    add, annotate, by_group, compare, concordance, demo, edit, effects, evaluate,
+    add, annotate, by_group, compare, concordance, demo, edit, effects, embed, evaluate,
     evaluate_encoder, export, find, hierarchy, inspect, keyness, label, over_time, pretrain, probe,
     resolution, search, search_eval, serve, tokens, topics,
 ):  # fmt: skip
@@ -60,7 +62,7 @@ def _show_version(value: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Embed texts, find their topics, search, classify and evaluate them."""

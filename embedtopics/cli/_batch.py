@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from embedtopics.cli._display import make_console, print_lines, print_notes, spell_seconds
+from embedtopics.cli._display import print_lines, print_notes, say, spell_seconds
 from embedtopics.cli._errors import Commands
 from embedtopics.cli._options import GroupColumn, IdColumn, TimeColumn, with_parameters
 from embedtopics.errors import InputError
@@ -18,12 +18,10 @@ app = Commands(
     no_args_is_help=True,
 )
 
-Text = Annotated[str, typer.Option(help="Column of texts.")]
-Model = Annotated[Path, typer.Option(help="Folder of a saved model.")]
-Encoder = Annotated[str, typer.Option(help="A checkpoint, or a folder of a static encoder.")]
-Vectors = Annotated[
-    str | None, typer.Option(help="Column of vectors, used instead of the encoder.")
-]
+Text = Annotated[str, Option(help="Column of texts.")]
+Model = Annotated[Path, Option(help="Folder of a saved model.")]
+Encoder = Annotated[str, Option(help="A checkpoint, or a folder of a static encoder.")]
+Vectors = Annotated[str | None, Option(help="Column of vectors, used instead of the encoder.")]
 
 
 def _run(
@@ -31,19 +29,15 @@ def _run(
     names: dict[str, str | None],
     index: Path | None = None,
     *,
-    files: Annotated[
-        list[str], typer.Argument(help="parquet, jsonl, csv or tsv files, or patterns.")
-    ],
+    files: Annotated[list[str], Argument(help="parquet, jsonl, csv or tsv files, or patterns.")],
     out: Annotated[
-        Path, typer.Option(help="Folder for the parts, which can be read as one parquet table.")
+        Path, Option(help="Folder for the parts, which can be read as one parquet table.")
     ],
-    n_workers: Annotated[
-        int, typer.Option("--workers", min=1, help="Processes, of one thread each.")
-    ] = 1,
-    runner: Annotated[str, typer.Option(help="processes or ray.")] = "processes",
-    address: Annotated[str | None, typer.Option(help="Address of a Ray cluster.")] = None,
+    n_workers: Annotated[int, Option("--workers", min=1, help="Processes of one thread.")] = 1,
+    runner: Annotated[str, Option(help="processes or ray.")] = "processes",
+    address: Annotated[str | None, Option(help="Address of a Ray cluster.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only print shards, rows, disk space and time.")
+        bool, Option("--dry-run", help="Only print shards, rows, disk space and time.")
     ] = False,
 ) -> None:
     """Plan or run a batch, print its report, and build a search index if one is named."""
@@ -53,10 +47,9 @@ def _run(
 
     columns = Columns(**{key: name for key, name in names.items() if name is not None})
     manifest = make_manifest(files)
-    console = make_console()
     if dry_run:
         plan = plan_batch(job, manifest, out, columns=columns, n_workers=n_workers)
-        print_lines(console, {
+        print_lines({
             "shards": f"{plan.n_shards:,} ({plan.n_shards_to_do:,} remain)",
             "rows": f"{plan.n_rows:,} ({plan.n_rows_to_do:,} remain)",
             "disk": f"{plan.n_bytes / 1e6:,.0f} MB or less, {plan.n_bytes_free / 1e6:,.0f} free",
@@ -66,15 +59,15 @@ def _run(
     report = run_batch(
         job, manifest, out, columns=columns, n_workers=n_workers, runner=runner, address=address
     )
-    console.print(str(report), markup=False)
+    say(str(report), markup=False)
     if report.failures:
-        print_notes(console, map(str, report.failures[:20]))
+        print_notes(map(str, report.failures[:20]))
         raise InputError(f"{len(report.failures):,} shards failed; run again to retry them")
     if index is not None:
         from embedtopics.distributed._index import build_index
 
         built = build_index(job, manifest, out, index, columns=columns)
-        console.print(f"{len(built):,} documents are in {index}.", markup=False)
+        say(f"{len(built):,} documents are in {index}.", markup=False)
 
 
 def _command(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,8 +82,7 @@ def _command(make: Callable[..., Any]) -> Callable[..., Any]:
         run_options = {one.name: values.pop(one.name) for one in shared}
         _run(*make(**values), **run_options)
 
-    first = [one.replace(kind=one.KEYWORD_ONLY) for one in of_make]
-    app.command()(with_parameters(run, [*first, *shared]))
+    app.command()(with_parameters(run, [*of_make, *shared]))
     return make
 
 
@@ -116,7 +108,7 @@ def count(
     text: Text = "text",
     time: TimeColumn = None,
     group: GroupColumn = None,
-    every: Annotated[str, typer.Option(help="Period: day, week, month, quarter, year.")] = "month",
+    every: Annotated[str, Option(help="Period: day, week, month, quarter, year.")] = "month",
     vectors: Vectors = None,
 ) -> Any:
     """Count the rows and terms of each topic by period and group."""
@@ -137,7 +129,7 @@ def classify(model: Model, text: Text = "text", id: IdColumn = None) -> Any:
 @_command
 def index(
     encoder: Encoder,
-    index: Annotated[Path, typer.Option(help="Folder of the search index.")],
+    index: Annotated[Path, Option(help="Folder of the search index.")],
     text: Text = "text",
     id: IdColumn = None,
     time: TimeColumn = None,

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
@@ -14,9 +14,9 @@ from embedtopics.cli._display import (
     TABLE,
     check_outputs,
     check_target,
-    make_console,
     print_notes,
     print_table,
+    say,
     write_outputs,
 )
 from embedtopics.cli._errors import Commands
@@ -24,7 +24,6 @@ from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Console
 
     from embedtopics.classification import TextClassifier
     from embedtopics.corpus import Corpus
@@ -34,22 +33,20 @@ app = Commands(
     no_args_is_help=True,
 )
 
-ModelFolder = Annotated[Path, typer.Argument(help="Folder that classify train wrote.")]
-LabelColumn = Annotated[str, typer.Option(help="Column of labels; cells may be empty.")]
+ModelFolder = Annotated[Path, Argument(help="Folder that classify train wrote.")]
+LabelColumn = Annotated[str, Option(help="Column of labels; cells may be empty.")]
 
 
 @app.command()
 def train(
     file: opt.DocumentsFile,
-    out: Annotated[Path, typer.Option(help="Folder for the classifier.")],
+    out: Annotated[Path, Option(help="Folder for the classifier.")],
     label: LabelColumn = "label",
     text: opt.TextColumn = None,
     encoder: opt.Checkpoint = "all-MiniLM-L6-v2",
-    method: Annotated[str, typer.Option(help="frozen, few_shot, fine_tune or auto.")] = "frozen",
-    head: Annotated[str, typer.Option(help="softmax, or ordinal for ordered classes.")] = "softmax",
-    classes: Annotated[
-        str | None, typer.Option(help="Classes in order, the lowest first: low,high.")
-    ] = None,
+    method: Annotated[str, Option(help="frozen, few_shot, fine_tune or auto.")] = "frozen",
+    head: Annotated[str, Option(help="softmax, or ordinal for ordered classes.")] = "softmax",
+    classes: Annotated[str | None, Option(help="Classes from the lowest on: low,high.")] = None,
     random_state: opt.RandomState = 0,
 ) -> None:
     """Train a classifier on labelled texts."""
@@ -67,12 +64,11 @@ def train(
     model = TextClassifier(encoder, method, head, classes=order, random_state=random_state)
     model.fit(texts, y)
     model.save(out)
-    console = make_console()
     names = ", ".join(map(str, model.classes_.tolist()[:12]))
-    console.print(f"{len(model.training_keys_):,} labelled texts, {len(model.classes_)} classes: "
+    say(f"{len(model.training_keys_):,} labelled texts, {len(model.classes_)} classes: "
                   f"{names}", soft_wrap=True)  # fmt: skip
-    print_notes(console, [decision.message for decision in model.decisions_])
-    console.print(f"Written to {out}; next: embedtopics classify report {out} TEST --train {file}",
+    print_notes([decision.message for decision in model.decisions_])
+    say(f"Written to {out}; next: embedtopics classify report {out} TEST --train {file}",
                   soft_wrap=True)  # fmt: skip
 
 
@@ -80,7 +76,7 @@ def train(
 def predict(
     model: ModelFolder,
     file: opt.DocumentsFile,
-    out: Annotated[Path, typer.Option(help="Folder for parquet files; runs resume.")],
+    out: Annotated[Path, Option(help="Folder for parquet files; runs resume.")],
     text: opt.TextColumn = None,
     id: opt.IdColumn = None,
 ) -> None:
@@ -88,19 +84,18 @@ def predict(
     from embedtopics.classification import TextClassifier, classify
 
     predictions = classify(TextClassifier.load(model), file, out, text=text, id=id)
-    console = make_console()
-    print_notes(console, [note.message for note in predictions.notes])
-    console.print(f'next, in Python: pandas.read_parquet("{out}")', soft_wrap=True)
+    print_notes([note.message for note in predictions.notes])
+    say(f'next, in Python: pandas.read_parquet("{out}")', soft_wrap=True)
 
 
 @app.command()
 def report(
     model: ModelFolder,
     file: opt.DocumentsFile,
-    train: Annotated[Path, typer.Option(readable=False, help="Training texts, for the baselines.")],
+    train: Annotated[Path, Option(readable=False, help="Training texts, for the baselines.")],
     label: LabelColumn = "label",
     text: opt.TextColumn = None,
-    out: Annotated[Path | None, typer.Option(help="Page (.html) or table (.csv).")] = None,
+    out: Annotated[Path | None, Option(help="Page (.html) or table (.csv).")] = None,
 ) -> None:
     """Evaluate a classifier on labelled texts that were not in its training set."""
     from embedtopics import report
@@ -115,7 +110,6 @@ def report(
         report.write_report(evaluation, out, tables=_tables(loaded, *learned))
     elif out is not None:
         write_table(evaluation.to_frame(), out)
-    console = make_console()
     rows = [
         [one.of, "all" if one.name is None else str(one.name), one.metric, f"{one.value:.3f}",
          f"{one.low:.3f} to {one.high:.3f}", f"{one.n:,}"]
@@ -123,11 +117,11 @@ def report(
     ]  # fmt: skip
     columns = [("of", "words"), ("class", "words"), ("metric", "words"), ("value", "figure"),
                ("95 %", "figure"), ("texts", "number")]  # fmt: skip
-    print_table(console, columns, rows)
+    print_table(columns, rows)
     times = f"{evaluation.n_looks} time{'s' * (evaluation.n_looks > 1)}"
     error = f"calibration error {evaluation.calibration_error:.3f}"
-    console.print(f"{error}; evaluated on these texts {times}", soft_wrap=True)
-    print_notes(console, [decision.message for decision in evaluation.decisions])
+    say(f"{error}; evaluated on these texts {times}", soft_wrap=True)
+    print_notes([decision.message for decision in evaluation.decisions])
 
 
 def _tables(model: TextClassifier, texts: list[str], y: list[Any]) -> dict[str, pd.DataFrame]:
@@ -148,15 +142,15 @@ def prevalence(
     model: ModelFolder,
     file: opt.DocumentsFile,
     label: Annotated[
-        str | None, typer.Option(help="Column with labels of a random sample of the rows.")
+        str | None, Option(help="Column with labels of a random sample of the rows.")
     ] = None,
-    by: Annotated[str | None, typer.Option(help="Column of groups or dates.")] = None,
-    every: Annotated[str, typer.Option(help="year, quarter, month, week or day.")] = "year",
+    by: Annotated[str | None, Option(help="Column of groups or dates.")] = None,
+    every: Annotated[str, Option(help="year, quarter, month, week or day.")] = "year",
     text: opt.TextColumn = None,
     time: opt.TimeColumn = None,
     group: opt.GroupColumn = None,
     width: Annotated[
-        float | None, typer.Option(help="Print how many more labels give intervals of this width.")
+        float | None, Option(help="Print how many more labels give intervals of this width.")
     ] = None,
     out: opt.OutTable = None,
     figure: opt.OutFigure = None,
@@ -172,10 +166,10 @@ def prevalence(
         classification.TextClassifier.load(model), corpus, labels, by=by, every=every
     )  # fmt: skip
     write_outputs(out, estimates.to_frame, figure, lambda: plots.prevalence(estimates))
-    _print_shares(make_console(), estimates, width)
+    _print_shares(estimates, width)
 
 
-def _print_shares(console: Console, estimates: Any, width: float | None) -> None:
+def _print_shares(estimates: Any, width: float | None) -> None:
     columns = [("group", "words"), ("class", "words"), ("share", "figure"), ("95 %", "figure"),
                ("labels alone", "figure"), ("predicted", "figure")]  # fmt: skip
     rows = []
@@ -190,8 +184,8 @@ def _print_shares(console: Console, estimates: Any, width: float | None) -> None
         further = estimates.further_gold(width)["further_gold"]
         for cells, n in zip(rows, further, strict=True):
             cells.append("" if n != n else f"{n:,.0f}" if n < 1e9 else "no number")
-    print_table(console, columns, rows)
-    print_notes(console, [decision.message for decision in estimates.decisions])
+    print_table(columns, rows)
+    print_notes([decision.message for decision in estimates.decisions])
 
 
 def _labelled(file: Path, text: str | None, label: str) -> tuple[list[str], list[Any]]:

@@ -44,6 +44,11 @@ def make_console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=False)
 
 
+def say(text: Any = "", *, stderr: bool = False, **options: Any) -> None:
+    """Print a text, whatever it holds, with the options of a console's ``print``."""
+    make_console(stderr=stderr).print(text, **options)
+
+
 def spell_seconds(seconds: float) -> str:
     """Return a duration for people."""
     if seconds < 90:
@@ -51,6 +56,13 @@ def spell_seconds(seconds: float) -> str:
     if seconds < 5400:
         return f"{round(seconds / 60)} min"
     return f"{seconds / 3600:.1f} h"
+
+
+def spell_interval(value: float, low: float, high: float, *, form: str) -> str:
+    """Return a number with its interval, if it has one."""
+    if math.isnan(low):
+        return "-" if math.isnan(value) else f"{value:{form}}"
+    return f"{value:{form}} [{low:{form}}, {high:{form}}]"
 
 
 # Numbers are right-aligned; figures also stay on one line; words may be broken.
@@ -63,10 +75,10 @@ COLUMNS: dict[str, dict[str, Any]] = {
 
 
 def print_table(
-    console: Console,
     columns: Iterable[tuple[str, str]],
     rows: Iterable[Sequence[str | Text]],
     styles: Iterable[str] = (),
+    **options: Any,
 ) -> None:
     """Print a table: headings with a kind of column each, and rows with a style each."""
     from rich.table import Table
@@ -80,24 +92,31 @@ def print_table(
     for cells, style in zip_longest(rows, styles, fillvalue=""):
         shown = (c if isinstance(c, Text) else Text(printable(c), style=style) for c in cells)
         table.add_row(*shown)
-    console.print(table)
+    say(table, **options)
 
 
-def print_lines(console: Console, lines: Mapping[str, str]) -> None:
+def print_lines(lines: Mapping[str, str], **options: Any) -> None:
     """Print names and values, one pair per line."""
     from rich.text import Text
 
     rows = [(Text(name, style="bold"), value) for name, value in lines.items()]
-    print_table(console, [("", "line"), ("", "words")], rows)
+    print_table([("", "line"), ("", "words")], rows, **options)
 
 
-def print_notes(console: Console, messages: Iterable[str], *, soft_wrap: bool = True) -> None:
+def print_written(folder: Path, content: Mapping[str, str]) -> None:
+    """Print the folder that a command wrote, and what its files hold."""
+    say(f"\nwritten to {folder}:", soft_wrap=True)
+    for file, meaning in content.items():
+        say(f"  {file:<18} {meaning}", soft_wrap=True)
+
+
+def print_notes(messages: Iterable[str], **options: bool) -> None:
     """Print decisions, each message once."""
     for message in dict.fromkeys(messages):
-        console.print(f"note: {printable(message)}", style="yellow", soft_wrap=soft_wrap)
+        say(f"note: {printable(message)}", style="yellow", **{"soft_wrap": True, **options})
 
 
-def print_topics(console: Console, result: TopicResult, *, most: int = 25) -> None:
+def print_topics(result: TopicResult, *, most: int = 25) -> None:
     """Print the topics under their themes, the largest first."""
     from embedtopics.topics import table, themes
 
@@ -125,14 +144,14 @@ def print_topics(console: Console, result: TopicResult, *, most: int = 25) -> No
     if row := by_id.get(-1):
         rows.append(["-", f"{row.size:,}", f"{row.share:.1%}", *[""] * recurs, row.label])
         styles.append("dim")
-    print_table(console, columns, rows, styles)
+    print_table(columns, rows, styles)
     if n_more := result.n_topics - len(shown.intersection(range(result.n_topics))):
-        console.print(f"... and {n_more} smaller topics")
+        say(f"... and {n_more} smaller topics")
     if recurs:
-        console.print("recurs: overlap with the best match when texts are resampled", style="dim")
+        say("recurs: overlap with the best match when texts are resampled", style="dim")
 
 
-def print_inspection(console: Console, corpus: Corpus, inspection: Inspection) -> None:
+def print_inspection(corpus: Corpus, inspection: Inspection, **options: bool) -> None:
     """Print the contents of a corpus and the estimated cost of a fit."""
     has_tokens = not math.isnan(inspection.mean_tokens)
     length = f"{inspection.mean_characters:,.0f} characters on average"
@@ -152,14 +171,14 @@ def print_inspection(console: Console, corpus: Corpus, inspection: Inspection) -
         speed = f"{inspection.tokens_per_second:,.0f} tokens/s here, less if vectors are cached"
         after = f"{spell_seconds(inspection.seconds_to_encode)} to encode ({speed}), {after}"
     rows |= {"time": f"about {after}", "memory": f"about {inspection.memory / 1e9:.1f} GB"}
-    print_lines(console, rows)
+    print_lines(rows, **options)
     of_files = [note.message for note in corpus.notes if note.stage == "files"]
     notes = [*of_files, *inspection.warnings]
     if inspection.seconds_to_encode > HOUR:
         notes.append(
             "A static encoder takes minutes, and finds nearly as good topics: add --student 20000."
         )
-    print_notes(console, notes, soft_wrap=False)
+    print_notes(notes, soft_wrap=False, **options)
 
 
 def _spell_languages(shares: Mapping[str, float]) -> str:
@@ -187,7 +206,8 @@ def check_target(path: Path | None, suffixes: tuple[str, ...], option: str = "--
     if path is None:
         return
     if path.suffix.lower() not in suffixes or path.is_dir():
-        raise InputError(f"{option} must be a file whose name ends in {suffixes[0]}; got {path}")
+        ends = " or ".join(suffixes)
+        raise InputError(f"{option} must be a file whose name ends in {ends}; got {path}")
     folder = path.absolute().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InputError(
@@ -318,10 +338,10 @@ def _other_levels(result: TopicResult) -> list[TopicResult]:
     return others
 
 
-def run_server(server: LocalServer, console: Console) -> None:
+def run_server(server: LocalServer) -> None:
     """Print the address of a local page, and serve it until an interrupt."""
-    console.print("Open this address; Ctrl-C ends.", soft_wrap=True)
-    console.print(server.url, soft_wrap=True)
+    say("Open this address; Ctrl-C ends.", soft_wrap=True)
+    say(server.url, soft_wrap=True)
     try:
         server.run()
     except KeyboardInterrupt:  # the usual way to end

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
     LABELS,
     check_results_folder,
-    make_console,
     open_result,
     print_notes,
     print_topics,
@@ -24,17 +24,13 @@ from embedtopics.errors import InputError
 
 def edit(
     results: opt.ResultsFolder,
-    merge: Annotated[
-        list[str] | None, typer.Option(help="Topics to merge, such as 3,5 (repeatable).")
-    ] = None,
-    remove: Annotated[
-        list[str] | None, typer.Option(help="Topics to remove, such as 2,9 (repeatable).")
-    ] = None,
+    merge: Annotated[list[str] | None, Option(help="Topics to merge: 3,5 (repeatable).")] = None,
+    remove: Annotated[list[str] | None, Option(help="Topics to remove: 2,9 (repeatable).")] = None,
     rename: Annotated[
-        list[str] | None, typer.Option(help='New name, such as "4=Elections" (repeatable).')
+        list[str] | None, Option(help='New name, such as "4=Elections" (repeatable).')
     ] = None,
     reassign: Annotated[
-        str | None, typer.Option(help="Assign outliers to topics by: graph, terms or embeddings.")
+        str | None, Option(help="Assign outliers to topics by: graph, terms or embeddings.")
     ] = None,
     out: opt.OutFolder = None,
 ) -> None:
@@ -45,7 +41,6 @@ def edit(
     from embedtopics import topics
     from embedtopics.topics._relabel import checked_topic_id
 
-    console = make_console()
     target = results if out is None else out
     before = read_results_folder(results)
     check_results_folder(target)
@@ -67,7 +62,7 @@ def edit(
     if len(after.history) == len(before.history):
         raise InputError("no edit was given; add --merge, --rename or another option (see --help)")
     write_results_folder(after, target)
-    print_topics(console, after)
+    print_topics(after)
     typer.echo()
     for entry in after.history[len(before.history) :]:
         typer.echo(printable(entry.message))
@@ -100,7 +95,6 @@ def label(results: opt.ResultsFolder) -> None:
     from embedtopics._utils.folders import changed_files
     from embedtopics.topics.editing._labels import read_labels, rename
 
-    console = make_console()
     result = read_results_folder(results)
     check_results_folder(results, reads_labels=True)
     file = results / LABELS
@@ -113,7 +107,7 @@ def label(results: opt.ResultsFolder) -> None:
     if not names:
         typer.echo(f"no name in {printable(str(file))} differs")
         return
-    print_topics(console, result)
+    print_topics(result)
     typer.echo(f"\n{len(names)} topics renamed; written to {results}")
     typer.echo(f"next: open {results / 'report.html'} in a browser")
 
@@ -122,11 +116,11 @@ def export(
     results: opt.ResultsFolder,
     out: Annotated[
         Path,
-        typer.Option(help="NAME.xlsx, .csv, .tsv, .parquet or .jsonl; or a folder for all tables."),
+        Option(help="NAME.xlsx, .csv, .tsv, .parquet or .jsonl; or a folder for all tables."),
     ],
     what: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             help="topics, documents, terms, shares (of topics in whole documents, for a corpus of "
             "passages), decisions, history or settings (repeatable); default: all, or documents if "
             "the file holds one table."
@@ -136,27 +130,22 @@ def export(
     """Export the tables of a result."""
     from embedtopics.topics._tables import export
 
-    console = make_console()
     exported = export(open_result(results), out, what=what or None)
     for path in exported.paths:
         typer.echo(f"written: {path}")
-    print_notes(console, (note.message for note in exported.notes))
+    print_notes(note.message for note in exported.notes)
 
 
 def add(
     results: opt.ResultsFolder,
     file: opt.DocumentsFile,
-    text: Annotated[
-        str | None, typer.Option(help="Column of texts; default: that of RESULTS.")
-    ] = None,
+    text: Annotated[str | None, Option(help="Column of texts; default: that of RESULTS.")] = None,
     id: opt.IdColumn = None,
     time: opt.TimeColumn = None,
     group: opt.GroupColumn = None,
-    adopt: Annotated[
-        bool, typer.Option("--adopt", help="Make new topics of groups of outliers.")
-    ] = False,
+    adopt: Annotated[bool, Option("--adopt", help="Make topics of groups of outliers.")] = False,
     encoder: Annotated[
-        str | None, typer.Option(help="Encoder of the fit, if RESULTS cannot load it by name.")
+        str | None, Option(help="Encoder of the fit, if RESULTS cannot load it by name.")
     ] = None,
     encoding: opt.FileEncoding = "utf-8",
     out: opt.OutFolder = None,
@@ -166,7 +155,6 @@ def add(
     from embedtopics.topics.growing._extend import extend
     from embedtopics.topics.growing._novelty import adopt as adopted
 
-    console = make_console()
     target = results if out is None else out
     before = read_results_folder(results)
     check_results_folder(target)
@@ -184,7 +172,7 @@ def add(
     extension = extend(before, added, encoder=encoder)
     result = adopted(extension) if adopt else extension.result
     write_results_folder(result, target)
-    print_topics(console, result)
+    print_topics(result)
     typer.echo(f"\n{printable(str(extension))}")
     if extension.is_alarming:
         typer.echo("This is more than chance explains: the topics no longer cover all themes.")

@@ -4,33 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
     check_outputs,
-    make_console,
     open_result,
     print_notes,
     print_table,
+    print_written,
     printable,
+    say,
+    spell_interval,
     write_outputs,
 )
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Console
 
     from embedtopics.comparison.results import Comparison
     from embedtopics.evaluation.results import EncoderScores
 
 
+CHANGE = ("difference", "low", "high")
 COVERED = "_covered"
 SEED = 42
 
@@ -38,36 +41,34 @@ SEED = 42
 def evaluate(
     results: opt.ResultsFolder,
     labels: Annotated[
-        str | None, typer.Option(help="Column of gold labels to compare the topics with.")
+        str | None, Option(help="Column of gold labels to compare the topics with.")
     ] = None,
     out: opt.OutTable = None,
     sheets: Annotated[
-        Path | None, typer.Option(help="Folder for sheets that people fill in, and their keys.")
+        Path | None, Option(help="Folder for sheets that people fill in, and their keys.")
     ] = None,
     answers: Annotated[
         list[Path] | None,
-        typer.Option(help="Completed sheet to score (repeatable: a file for each coder)."),
+        Option(help="Completed sheet to score (repeatable: a file for each coder)."),
     ] = None,
 ) -> None:
     """Evaluate topics: print measures, write validation sheets, or score their answers."""
     from embedtopics.topics._report_card import report_card
     from embedtopics.topics._tables import validation_sheets
 
-    console = make_console()
     if answers:
-        _score(console, results, answers)
+        _score(results, answers)
         return
     check_outputs(out)
     result = open_result(results)
     card = report_card(result, labels=labels, random_state=SEED)
-    # Written before anything is printed: a closed pipe must not cost the results.
     written: list[Any] = []
     if sheets is not None:
         written = [
             (sheet, sheet.write(sheets)) for sheet in validation_sheets(result, random_state=SEED)
         ]
     write_outputs(out, lambda: card)
-    _print_card(console, card)
+    _print_card(card)
     for sheet, (path, solution) in written:
         typer.echo(f"{path}: {len(sheet)} questions (key: {solution})")
     if written:
@@ -78,7 +79,7 @@ def evaluate(
         )
 
 
-def _print_card(console: Console, card: pd.DataFrame) -> None:
+def _print_card(card: pd.DataFrame) -> None:
     from embedtopics.plots._comparison import spell
 
     rows = [
@@ -89,12 +90,12 @@ def _print_card(console: Console, card: pd.DataFrame) -> None:
         for row in card.to_dict("records")
     ]  # fmt: skip
     columns = [("measure", "line"), ("value", "figure"), ("95 %", "line"), ("n", "figure")]
-    print_table(console, [*columns, ("meaning", "words")], rows)
+    print_table([*columns, ("meaning", "words")], rows)
     if card["measure"].str.endswith(COVERED).any():
-        console.print("\n..._covered: only texts in a topic; see label_coverage for their share")
+        say("\n..._covered: only texts in a topic; see label_coverage for their share")
 
 
-def _score(console: Console, results: Path, answers: list[Path]) -> None:
+def _score(results: Path, answers: list[Path]) -> None:
     """Score answers by the key in ``keys/`` in the folder of their sheet, and print the scores."""
     from embedtopics.evaluation._sheets import KEYS, read_sheet, score_intrusion
 
@@ -119,29 +120,29 @@ def _score(console: Console, results: Path, answers: list[Path]) -> None:
         cells = [f"{v:.3f}" if isinstance(v, float) else f"{v:,}" for v in row.values()]
         rows.append([*cells, labels.get(int(row["topic"]), "")])
     headings = [(str(name), "figure") for name in score.by_topic.columns]
-    print_table(console, [*headings, ("label", "words")], rows)
+    print_table([*headings, ("label", "words")], rows)
     if not math.isnan(score.alpha):
-        console.print(f"\nKrippendorff's alpha of the coders: {score.alpha:.2f}")
+        say(f"\nKrippendorff's alpha of the coders: {score.alpha:.2f}")
 
 
 def evaluate_encoder(
     encoder: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             help="tfidf, lsa, fasttext, or the name or folder of a checkpoint; several are "
             "compared with the first."
         ),
     ],
     pairs: Annotated[
         list[Path] | None,
-        typer.Option(help="File of pairs with scores or classes 0, 1 (repeatable)."),
+        Option(help="File of pairs with scores or classes 0, 1 (repeatable)."),
     ] = None,
     columns: Annotated[
-        str, typer.Option(help="Columns of --pairs: both texts and the score.")
+        str, Option(help="Columns of --pairs: both texts and the score.")
     ] = "sentence1,sentence2,score",
     retrieval: Annotated[
         list[Path] | None,
-        typer.Option(help="Folder in BEIR's form: corpus, queries, qrels (repeatable)."),
+        Option(help="Folder in BEIR's form: corpus, queries, qrels (repeatable)."),
     ] = None,
     out: opt.OutTable = None,
 ) -> None:
@@ -163,15 +164,14 @@ def evaluate_encoder(
     scored = [evaluation.evaluate_encoder(waiting.pop(0), sets, name=name) for name in encoder]
     differences = evaluation.score_differences(scored)
     write_outputs(out, lambda: _table(scored, differences))
-    console = make_console()
-    _print_scores(console, scored, differences)
+    _print_scores(scored, differences)
     typer.echo()
     for scores in scored:
         typer.echo(
             f"{printable(scores.name)}: {scores.n_texts:,} distinct texts in "
             f"{scores.seconds:.1f} s, {scores.texts_per_second:,.0f} a second"
         )
-    print_notes(console, (decision.message for scores in scored for decision in scores.decisions))
+    print_notes(decision.message for scores in scored for decision in scores.decisions)
 
 
 def _table(scored: Sequence[EncoderScores], differences: pd.DataFrame) -> pd.DataFrame:
@@ -188,32 +188,37 @@ def _table(scored: Sequence[EncoderScores], differences: pd.DataFrame) -> pd.Dat
     return table.merge(apart, on=["task", "file", "metric", "encoder"], how="left")
 
 
-def _print_scores(
-    console: Console, scored: Sequence[EncoderScores], differences: pd.DataFrame
-) -> None:
+def _print_scores(scored: Sequence[EncoderScores], differences: pd.DataFrame) -> None:
     several = len(scored) > 1
-    intervals = {
-        (row["task"], row["file"], row["metric"], row["encoder"]):
-            f"{row['difference']:+.4f} [{row['low']:+.4f}, {row['high']:+.4f}]"
-        for row in differences.to_dict("records")
-    }  # fmt: skip
-    columns = [("", "words"), ("value", "figure"), ("95 %", "line"), ("n", "figure")]
-    columns += [("from the first", "line")] * several
-    rows: list[list[str]] = []
-    styles: list[str] = []
-    previous = ""
+    changes = _spell_changes(differences, ["task", "file", "metric", "encoder"], "+.4f")
+    rows = []
     for same in zip(*scored, strict=True):
-        heading = f"{same[0].task}, {same[0].file}"
-        if heading != previous:
-            rows.append([heading])
-            styles += [""] * (len(rows) - len(styles) - 1) + ["bold"]
-        previous = heading
         for scores, score in zip(scored, same, strict=True):
-            one, name = score.estimate, f"  {score.metric}{f', {scores.name}' * several}"
+            one, name = score.estimate, f"{score.metric}{f', {scores.name}' * several}"
             cells = [name, f"{one.value:.4f}", f"{one.low:.4f} to {one.high:.4f}", f"{one.n:,}"]
-            change = intervals.get((score.task, score.file, score.metric, scores.name), "")
-            rows.append([*cells, change] if several else cells)
-    print_table(console, columns, rows, styles)
+            change = changes.get((score.task, score.file, score.metric, scores.name), "")
+            rows.append([f"{score.task}, {score.file}", *cells, *[change] * several])
+    columns = [("", "words"), ("value", "figure"), ("95 %", "line"), ("n", "figure")]
+    _print_below_headings(columns + [("from the first", "line")] * several, rows)
+
+
+def _spell_changes(differences: pd.DataFrame, keys: list[str], form: str) -> dict[Any, str]:
+    """Return the differences from the first encoder, with their intervals."""
+    return {
+        tuple(row[key] for key in keys): spell_interval(*(row[name] for name in CHANGE), form=form)
+        for row in differences.to_dict("records")
+    }
+
+
+def _print_below_headings(columns: list[tuple[str, str]], rows: list[list[str]]) -> None:
+    """Print a table of rows that begin with their heading, each heading once, in bold."""
+    shown: list[list[str]] = []
+    styles: list[str] = []
+    for heading, part in groupby(rows, key=lambda row: row[0]):
+        cells = [[f"  {name}", *rest] for _, name, *rest in part]
+        shown += [[heading], *cells]
+        styles += ["bold", *[""] * len(cells)]
+    print_table(columns, shown, styles)
 
 
 MOST_MOVES = 5
@@ -225,48 +230,42 @@ def compare(
     text: opt.TextColumn = None,
     encoder: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             help="tfidf, fasttext, or the name or folder of a checkpoint (repeatable); others are "
             "compared with the first. Default: tfidf, fasttext and all-MiniLM-L6-v2."
         ),
     ] = None,
-    labels: Annotated[
-        str | None, typer.Option(help="Column of labels; default: topics are found.")
-    ] = None,
+    labels: Annotated[str | None, Option(help="Column of labels; default: topics.")] = None,
     encoding: opt.FileEncoding = "utf-8",
-    out: Annotated[Path | None, typer.Option(help="Folder for the page and tables.")] = None,
+    out: Annotated[Path | None, Option(help="Folder for the page and tables.")] = None,
 ) -> None:
     """Compare encoders on a file: scores, speed, and where they differ."""
     from embedtopics import comparison
     from embedtopics.comparison._compare import DEFAULT_ENCODERS
     from embedtopics.corpus._corpus import Corpus, require_text
 
-    console = make_console()
     if out is not None:
         check_output_folder(out, KIND)
     corpus = Corpus.from_file(file, text=text, encoding=encoding)
     require_text(corpus)
     result = comparison.compare(corpus, encoder or DEFAULT_ENCODERS, labels, random_state=SEED)
-    # Written before anything is printed: a closed pipe must not cost the results.
     if out is not None:
         _write_comparison(result, out)
-    _print_comparison(console, result)
+    _print_comparison(result)
     if out is not None:
-        typer.echo(f"\nwritten to {out}:")
-        for name, meaning in CONTENT.items():
-            typer.echo(f"  {name:<18} {meaning}")
+        print_written(out, CONTENT)
         typer.echo(f"\nnext: open {out / 'comparison.html'} in a browser")
 
 
-def _print_comparison(console: Console, result: Comparison) -> None:
+def _print_comparison(result: Comparison) -> None:
     """Print the scores, the overlap of neighbours, and where the encoders differ most."""
     from embedtopics.comparison._tables import move_table, overlap_table
 
-    console.print(f"{len(result.documents):,} texts, grouped by {printable(result.grouped_by)}\n")
-    _print_measures(console, result)
+    say(f"{len(result.documents):,} texts, grouped by {printable(result.grouped_by)}\n")
+    _print_measures(result)
     typer.echo()
     for row in overlap_table(result).to_dict("records"):
-        console.print(
+        say(
             f"{printable(row['first'])} and {printable(row['second'])} share "
             f"{row['jaccard']:.2f} [{row['jaccard_low']:.2f}, {row['jaccard_high']:.2f}] of their "
             f"neighbours ({row['jaccard_chance']:.3f} by chance); rank-biased overlap "
@@ -275,39 +274,30 @@ def _print_comparison(console: Console, result: Comparison) -> None:
     moves = move_table(result, n_characters=70)
     for first, second in combinations(result.names, 2):
         names = f"{printable(first)} to {printable(second)}"
-        console.print(f"\ntexts whose neighbours change most from {names}:", style="bold")
+        say(f"\ntexts whose neighbours change most from {names}:", style="bold")
         pair = moves[(moves["first"] == first) & (moves["second"] == second)]
         for move in pair.head(MOST_MOVES).to_dict("records"):
-            console.print(f"  {printable(move['text'])}")
-            console.print(f"    lost:   {printable(move['lost']) or '-'}")
-            console.print(f"    gained: {printable(move['gained']) or '-'}")
-    print_notes(console, (decision.message for decision in result.decisions), soft_wrap=False)
+            say(f"  {printable(move['text'])}")
+            say(f"    lost:   {printable(move['lost']) or '-'}")
+            say(f"    gained: {printable(move['gained']) or '-'}")
+    print_notes((decision.message for decision in result.decisions), soft_wrap=False)
 
 
-def _print_measures(console: Console, result: Comparison) -> None:
+def _print_measures(result: Comparison) -> None:
     from embedtopics.comparison._tables import difference_table
     from embedtopics.comparison.results import spell_figure
     from embedtopics.plots._comparison import name_measure
 
-    intervals = {
-        (row["measure"], row["encoder"]):
-            f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
-        for row in difference_table(result).to_dict("records")
-    }  # fmt: skip
-    rows: list[list[str]] = []
-    previous = ""
+    changes = _spell_changes(difference_table(result), ["measure", "encoder"], "+.3f")
+    rows = []
     for row in result.scores.dropna(subset="value").to_dict("records"):
-        measure, value = row["measure"], row["value"]
-        if measure != previous:
-            rows.append([name_measure(measure)])
-        previous = measure
+        measure, encoder, value = row["measure"], row["encoder"], row["value"]
         figures = [spell_figure(value, math.nan, math.nan), ""]
         if not math.isnan(row["low"]):
             figures = [f"{value:.3f}", f"{row['low']:.3f} to {row['high']:.3f}"]
-        encoder = row["encoder"]
-        rows.append([f"  {encoder}", *figures, intervals.get((measure, encoder), "")])
+        rows.append([name_measure(measure), encoder, *figures, changes.get((measure, encoder), "")])
     columns = [("", "words"), ("value", "figure"), ("95 %", "line"), ("from the first", "line")]
-    print_table(console, columns, rows)
+    _print_below_headings(columns, rows)
 
 
 KIND = "embedtopics comparison folder"

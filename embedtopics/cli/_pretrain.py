@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
     check_outputs,
-    make_console,
     print_table,
     printable,
+    say,
     write_outputs,
 )
 from embedtopics.cli._train import TrainOptions, read_test, run_training, takes
@@ -23,7 +24,7 @@ def tokens(
     file: opt.DocumentsFile,
     text: opt.TextColumn = None,
     encoder: opt.Checkpoint = "all-MiniLM-L6-v2",
-    words: Annotated[int, typer.Option(min=1, help="Words to print.")] = 15,
+    words: Annotated[int, Option(min=1, help="Words to print.")] = 15,
     figure: opt.OutFigure = None,
     out: opt.OutTable = None,
     encoding: opt.FileEncoding = "utf-8",
@@ -37,14 +38,13 @@ def tokens(
     corpus = Corpus.from_file(file, text=text, encoding=encoding)
     report = tokenizer_report(corpus, encoder)
     write_outputs(out, report.to_frame, figure, lambda: plots.tokens(report))
-    console = make_console()
-    console.print(printable(report._summary()) + "\n")
+    say(printable(report._summary()) + "\n")
     columns = [("word", "words"), ("times", "figure"), ("texts", "figure"), ("pieces", "words")]
     rows = [
         [str(word), f"{n:,}", f"{n_documents:,}", str(cut)]
         for word, n, n_documents, _, cut, *_ in report.words.head(words).itertuples(index=False)
     ]
-    print_table(console, columns, rows)
+    print_table(columns, rows)
     for path in filter(None, (figure, out)):
         typer.echo(f"written to {path}")
 
@@ -53,18 +53,18 @@ def tokens(
 def pretrain(
     file: opt.DocumentsFile,
     masking: Annotated[
-        str, typer.Option(help="Tokens to mask: random, whole-word, span or selective.")
+        str, Option(help="Tokens to mask: random, whole-word, span or selective.")
     ] = "random",
     terms: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="For selective masking: a file with one word per line, or a column of classes; "
             "their distinctive terms are masked."
         ),
     ] = None,
-    objective: Annotated[str, typer.Option(help="mlm, mlm+nsp, mlm+sop or rtd.")] = "mlm",
+    objective: Annotated[str, Option(help="mlm, mlm+nsp, mlm+sop or rtd.")] = "mlm",
     add_words: Annotated[
-        int, typer.Option(min=0, help="First add this many words that the encoder splits.")
+        int, Option(min=0, help="First add this many words that the encoder splits.")
     ] = 0,
     *,
     options: TrainOptions,

@@ -7,16 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
-from embedtopics.cli._display import make_console, print_notes, print_table, printable
+from embedtopics.cli._display import (
+    print_notes,
+    print_table,
+    print_written,
+    printable,
+    say,
+)
 from embedtopics.cli._options import Checkpoint, RandomState
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from embedtopics.probing.results import LayerScores, ProbeScore, ProbeTask
 
 KIND = "embedtopics probe folder"
@@ -31,7 +35,7 @@ CONTENT = {
 def probe(
     file: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             readable=False,  # a file that cannot be read has an error of its own
             help="CoNLL-U; tsv or csv with one word per line; or jsonl with one labelled text per "
             "line (each also .gz).",
@@ -39,26 +43,24 @@ def probe(
     ],
     task: Annotated[
         str,
-        typer.Option(
+        Option(
             help="A column (upos, xpos, deprel, tag), a key (feats:Number), head distance; or of "
             "whole sentences: sentence length, tree depth, bigram shift; of jsonl, the column of "
             "the labels."
         ),
     ] = "upos",
     encoder: Checkpoint = "all-MiniLM-L6-v2",
-    out: Annotated[Path | None, typer.Option(help="Folder for scores and figure.")] = None,
+    out: Annotated[Path | None, Option(help="Folder for scores and figure.")] = None,
     test: Annotated[
-        Path | None, typer.Option(help="File to evaluate on; default: a share of FILE.")
+        Path | None, Option(help="File to evaluate on; default: a share of FILE.")
     ] = None,
     control: Annotated[
-        bool, typer.Option("--control", help="Also probe random labels, for the selectivity.")
+        bool, Option("--control", help="Also probe random labels, for the selectivity.")
     ] = False,
     random: Annotated[
-        bool, typer.Option("--random", help="Also probe the model with random weights.")
+        bool, Option("--random", help="Also probe the model with random weights.")
     ] = False,
-    mix: Annotated[
-        bool, typer.Option("--mix", help="Also train a scalar mix of the layers.")
-    ] = False,
+    mix: Annotated[bool, Option("--mix", help="Also train a scalar mix of the layers.")] = False,
     random_state: RandomState = 0,
 ) -> None:
     """Probe the layers of an encoder with labels of words or sentences."""
@@ -77,7 +79,6 @@ def probe(
         states, probe_task, control=control, random_states=controls, mix=mix,
         random_state=random_state,
     )  # fmt: skip
-    # Written before anything is printed: a closed pipe must not cost the results.
     if out is not None:
         settings = {
             "file": str(file), "test": None if test is None else str(test), "task": task,
@@ -144,32 +145,29 @@ def _write(
 
 def _print_scores(scores: LayerScores, out: Path | None) -> None:
     """Print the scores by layer, baselines and the best layer."""
-    console = make_console()
-    console.print(
+    say(
         f"{printable(scores.task)}, {printable(scores.encoder)}: {len(scores.labels):,} classes; "
         f"trained on {scores.n_train:,}, tested on {scores.n_test:,}\n",
         soft_wrap=True,
     )
-    _print_layers(console, scores)
+    _print_layers(scores)
     for name in ("majority", "word type", "embedding layer", "scalar mix"):
         for score in scores.of(what=name, metric="accuracy"):
-            console.print(f"{name}: {_spell(score)}", soft_wrap=True)
+            say(f"{name}: {_spell(score)}", soft_wrap=True)
     if scores.expected_layer == scores.expected_layer:
         low, high = scores.expected_layer_interval
         within = f" ({low:.2f} to {high:.2f})" if low == low else ""
-        console.print(f"expected layer: {scores.expected_layer:.2f}{within}", soft_wrap=True)
+        say(f"expected layer: {scores.expected_layer:.2f}{within}", soft_wrap=True)
     chosen = {} if scores.chosen_layer is None else {"selected on dev": scores.chosen("accuracy")}
     for name, best in (chosen | {"best on test": scores.best("accuracy")}).items():
-        console.print(f"{name}: layer {best.layer}, {_spell(best)}", soft_wrap=True)
+        say(f"{name}: layer {best.layer}, {_spell(best)}", soft_wrap=True)
     # The penalties of all layers are in the folder.
-    print_notes(console, [d.message for d in scores.decisions if d.name != "penalties"])
+    print_notes([d.message for d in scores.decisions if d.name != "penalties"])
     if out is not None:
-        console.print(f"\nwritten to {out}:", soft_wrap=True)
-        for file, meaning in CONTENT.items():
-            console.print(f"  {file:<12} {meaning}", soft_wrap=True)
+        print_written(out, CONTENT)
 
 
-def _print_layers(console: Console, scores: LayerScores) -> None:
+def _print_layers(scores: LayerScores) -> None:
     columns = {
         "accuracy": ("probe", "accuracy"),
         "macro F1": ("probe", "macro F1"),
@@ -189,8 +187,8 @@ def _print_layers(console: Console, scores: LayerScores) -> None:
         cells = [str(layer), f"{score.value:.3f}", f"{score.low:.3f} to {score.high:.3f}"]
         figures = [f"{rows[layer].value:.3f}" if layer in rows else "" for rows in others.values()]
         rows.append([*cells, *figures])
-    print_table(console, headings, rows)
-    console.print()
+    print_table(headings, rows)
+    say()
 
 
 def _spell(score: ProbeScore) -> str:

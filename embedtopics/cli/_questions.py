@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from embedtopics.cli._display import (
     check_outputs,
@@ -13,6 +14,7 @@ from embedtopics.cli._display import (
     print_notes,
     print_table,
     printable,
+    say,
     write_outputs,
 )
 from embedtopics.cli._options import OutFigure, OutTable, ResultsFolder
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     import pandas as pd
-    from rich.console import Console
 
     from embedtopics.decisions import Decision
     from embedtopics.topics.trends.results import TopicGroups, TopicTrends
@@ -40,7 +41,7 @@ COLUMNS = 5
 def by_group(
     results: ResultsFolder,
     group: Annotated[
-        str | None, typer.Option(help="Column of groups; default: that of topics --group.")
+        str | None, Option(help="Column of groups; default: that of topics --group.")
     ] = None,
     out: OutTable = None,
     figure: OutFigure = None,
@@ -48,23 +49,22 @@ def by_group(
     """Compare the shares of groups in each topic."""
     from embedtopics import plots, topics
 
-    console = make_console()
     check_outputs(out, figure)
     result = open_result(results)
     groups = topics.by_group(result, group)
     write_outputs(out, groups.to_frame, figure, lambda: plots.by_group(groups))
-    _print_shares(console, groups)
-    _print_end(console, groups.decisions, out, figure)
+    _print_shares(groups)
+    _print_end(groups.decisions, out, figure)
 
 
-def _print_end(console: Console, decisions: Iterable[Decision], *paths: Path | None) -> None:
+def _print_end(decisions: Iterable[Decision], *paths: Path | None) -> None:
     """Print decisions and the files written."""
-    print_notes(console, (decision.message for decision in decisions), soft_wrap=False)
+    print_notes((decision.message for decision in decisions), soft_wrap=False)
     for path in filter(None, paths):
         typer.echo(f"written to {path}")
 
 
-def _print_shares(console: Console, groups: TopicGroups) -> None:
+def _print_shares(groups: TopicGroups) -> None:
     places = list(range(min(COLUMNS, len(groups.names))))
     names = [groups.names[place] for place in places]
     columns = [("topic", "number"), ("name", "words")]
@@ -75,12 +75,12 @@ def _print_shares(console: Console, groups: TopicGroups) -> None:
         shares = groups.shares[topic, places]
         cells = [f"{share:.1%}" if share == share else "" for share in shares]
         rows.append([str(topic) if topic >= 0 else "-", label, *cells])
-    print_table(console, columns, rows, ["dim", *[""] * (len(rows) - 2), "dim"])
+    print_table(columns, rows, ["dim", *[""] * (len(rows) - 2), "dim"])
     if groups.n_topics > MOST_TOPICS:
-        console.print(f"... and {groups.n_topics - MOST_TOPICS} smaller topics")
+        say(f"... and {groups.n_topics - MOST_TOPICS} smaller topics")
     n_more = len(groups.names) - len(places)
     if n_more:
-        console.print(f"... and {n_more} more groups; --out writes all")
+        say(f"... and {n_more} more groups; --out writes all")
 
 
 BLOCKS, PLAIN = "▁▂▃▄▅▆▇█", "_.-=+*%#"
@@ -92,16 +92,13 @@ LONGEST = 40
 
 def over_time(
     results: ResultsFolder,
-    every: Annotated[
-        str, typer.Option(help="auto, day, week, month, quarter, year or decade.")
-    ] = "auto",
+    every: Annotated[str, Option(help="auto, day, week, month, quarter, year or decade.")] = "auto",
     out: OutTable = None,
     figure: OutFigure = None,
 ) -> None:
     """Follow topics over time, and report which rise, fall, peak or vary."""
     from embedtopics import plots, topics
 
-    console = make_console()
     check_outputs(out, figure)
     result = open_result(results)
     trends = topics.over_time(result, every, n_terms=5 if out or figure else 0)
@@ -112,8 +109,8 @@ def over_time(
         figure,
         lambda: plots.over_time(trends, _order(changes)[:MOST_TOPICS], changes=changes),
     )
-    _print_trends(console, trends, changes)
-    _print_end(console, trends.decisions, out, figure)
+    _print_trends(trends, changes)
+    _print_end(trends.decisions, out, figure)
 
 
 def _order(changes: pd.DataFrame) -> list[int]:
@@ -124,18 +121,18 @@ def _order(changes: pd.DataFrame) -> list[int]:
     return list(ordered["topic"].tolist())
 
 
-def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame) -> None:
+def _print_trends(trends: TopicTrends, changes: pd.DataFrame) -> None:
     from embedtopics._utils.display import excerpt
 
     span = f"{trends.names[0]} to {trends.names[-1]}"
     zone = "" if trends.time_zone == "as given" else f", {trends.time_zone}"
-    console.print(
+    say(
         f"{int(trends.totals.sum()):,} dated texts, {span}, {trends.n_periods} periods "
         f"(every {trends.every}{zone})\n"
     )
     columns = [("topic", "number"), ("texts", "number"), ("share over time", "line")]
     columns += [("odds", "figure"), ("verdict", "text"), ("name", "words")]
-    levels = BLOCKS if (console.encoding or "").lower().startswith("utf") else PLAIN
+    levels = BLOCKS if (make_console().encoding or "").lower().startswith("utf") else PLAIN
     rows, styles = [], []
     records = changes.to_dict("records")
     for topic in _order(changes)[:MOST_TOPICS]:
@@ -150,12 +147,12 @@ def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame) 
         ]
         rows.append(cells)
         styles.append("dim" if verdict in ("no trend found", "not tested") else "")
-    print_table(console, columns, rows, styles)
+    print_table(columns, rows, styles)
     if (trends.totals < trends.min_rows).any():
-        console.print(f"blank: periods of fewer than {trends.min_rows:,} rows", style="dim")
+        say(f"blank: periods of fewer than {trends.min_rows:,} rows", style="dim")
     if len(changes) > MOST_TOPICS:
         counted = changes["verdict"].value_counts().to_dict()
-        console.print("in all: " + ", ".join(f"{n} {verdict}" for verdict, n in counted.items()))
+        say("in all: " + ", ".join(f"{n} {verdict}" for verdict, n in counted.items()))
 
 
 def _spell_odds(ratio: float) -> str:
@@ -184,11 +181,11 @@ def sparkline(
 
 def keyness(
     results: ResultsFolder,
-    topic: Annotated[int | None, typer.Option(help="Topic whose texts are compared.")] = None,
+    topic: Annotated[int | None, Option(help="Topic whose texts are compared.")] = None,
     where: Annotated[
-        str | None, typer.Option(help="Texts that are compared, such as source=press.")
+        str | None, Option(help="Texts that are compared, such as source=press.")
     ] = None,
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Terms to print of each side.")] = 15,
+    n: Annotated[int, Option("--n", "-n", min=1, help="Terms to print of each side.")] = 15,
     out: OutTable = None,
 ) -> None:
     """Find the terms that some texts use more, or less, than the others."""
@@ -207,7 +204,7 @@ def keyness(
             for row in side.to_dict("records")
         ]  # fmt: skip
         figures = [(name, "figure") for name in ("here", "elsewhere", "log-odds")]
-        print_table(make_console(), [(heading, "words"), *figures, ("95 %", "line")], rows)
+        print_table([(heading, "words"), *figures, ("95 %", "line")], rows)
         typer.echo()
     typer.echo("here, elsewhere: times in a million words; terms whose interval excludes 0")
 
@@ -222,10 +219,10 @@ def _selection(where: str | None) -> Mapping[str, str] | None:
 
 def concordance(
     results: ResultsFolder,
-    term: Annotated[str, typer.Argument(help="A word or a phrase.")],
-    topic: Annotated[int | None, typer.Option(help="Only texts of this topic.")] = None,
-    where: Annotated[str | None, typer.Option(help="Only texts such as source=press.")] = None,
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Occurrences, at random.")] = 20,
+    term: Annotated[str, Argument(help="A word or a phrase.")],
+    topic: Annotated[int | None, Option(help="Only texts of this topic.")] = None,
+    where: Annotated[str | None, Option(help="Only texts such as source=press.")] = None,
+    n: Annotated[int, Option("--n", "-n", min=1, help="Occurrences, at random.")] = 20,
     out: OutTable = None,
 ) -> None:
     """Show a term in its contexts."""
@@ -236,16 +233,15 @@ def concordance(
         open_result(results), term, topic=topic, where=_selection(where), n_occurrences=n
     )
     write_outputs(out, lambda: lines)
-    console = make_console()
-    side = max(10, (console.width - 20) // 2)
+    side = max(10, (make_console().width - 20) // 2)
     for line in lines.to_dict("records"):
         left, right = printable(line["left"])[-side:], printable(line["right"])[:side]
-        console.print(f"{left:>{side}}  {printable(line['keyword'])}  {right}", no_wrap=True)
+        say(f"{left:>{side}}  {printable(line['keyword'])}  {right}", no_wrap=True)
 
 
 def effects(
     results: ResultsFolder,
-    formula: Annotated[str, typer.Argument(help='Columns, such as "~ date + source".')],
+    formula: Annotated[str, Argument(help='Columns, such as "~ date + source".')],
     out: OutTable = None,
     figure: OutFigure = None,
 ) -> None:
@@ -263,9 +259,9 @@ def effects(
         p = f"{row['p']:.3f}" if row["p"] >= 0.001 else "<0.001"
         rows.append([row["label"], f"{row['covariate']}: {change}", points, f"{low} to {high}", p])
     columns = [("topic", "words"), ("change", "words"), ("points", "figure"), ("95 %", "line")]
-    print_table(console := make_console(), [*columns, ("p", "figure")], rows)
+    print_table([*columns, ("p", "figure")], rows)
     typer.echo(f"\npoints: change of the share in percentage points; {estimated.carries}")
-    _print_end(console, estimated.decisions, out, figure)
+    _print_end(estimated.decisions, out, figure)
 
 
 READABLE = 30
@@ -291,28 +287,26 @@ def hierarchy(results: ResultsFolder, figure: OutFigure = None, out: OutTable = 
     )
     for line in text.splitlines():
         typer.echo(printable(line))
-    for path in filter(None, (figure, out)):
-        typer.echo(f"\nwritten to {path}")
+    _print_end((), figure, out)
 
 
 def find(
     results: ResultsFolder,
-    query: Annotated[str, typer.Argument(help="A word, a phrase or a text.")],
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Topics to print.")] = 5,
-    by: Annotated[str, typer.Option(help="embeddings, terms or auto.")] = "auto",
+    query: Annotated[str, Argument(help="A word, a phrase or a text.")],
+    n: Annotated[int, Option("--n", "-n", min=1, help="Topics to print.")] = 5,
+    by: Annotated[str, Option(help="embeddings, terms or auto.")] = "auto",
 ) -> None:
     """Find the topics nearest to a query."""
     from embedtopics.topics import find
 
     result = open_result(results)
     matches = find(result, query, n_topics=n, by=by)
-    console = make_console()
     if not len(matches):
-        console.print("no topic matches")
+        say("no topic matches")
         return
     rows = []
     for row in matches.to_dict("records"):
         name = f"{row['label']}: " if result.topics[row["topic"]].is_named else ""
         rows.append([str(row["topic"]), f"{row['similarity']:.2f}", name + ", ".join(row["terms"])])
-    print_table(console, [("topic", "number"), ("similarity", "number"), ("terms", "words")], rows)
-    console.print(f"\nby {matches['by'].iloc[0]}")
+    print_table([("topic", "number"), ("similarity", "number"), ("terms", "words")], rows)
+    say(f"\nby {matches['by'].iloc[0]}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
@@ -17,28 +17,28 @@ from embedtopics.cli._display import (
     print_table,
     printable,
     run_server,
+    say,
+    spell_interval,
     write_outputs,
 )
 from embedtopics.cli._errors import Commands
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from embedtopics.retrieval._index import SearchIndex
     from embedtopics.retrieval.results import Hit, SearchHits
 
 
 Where = Annotated[
-    str | None, typer.Option(help="Filter, such as \"year >= 2020 and source == 'Le Monde'\".")
+    str | None, Option(help="Filter, such as \"year >= 2020 and source == 'Le Monde'\".")
 ]
 
 
 def search(
     index: opt.IndexFolder,
-    query: Annotated[list[str], typer.Argument(help="Words or a sentence.")],
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Number of documents.")] = 10,
-    mode: Annotated[str, typer.Option(help="dense, lexical or hybrid.")] = "hybrid",
+    query: Annotated[list[str], Argument(help="Words or a sentence.")],
+    k: Annotated[int, Option("--k", "-k", min=1, help="Number of documents.")] = 10,
+    mode: Annotated[str, Option(help="dense, lexical or hybrid.")] = "hybrid",
     where: Where = None,
     encoder: opt.MovedEncoder = None,
     out: opt.OutTable = None,
@@ -49,20 +49,21 @@ def search(
     search_mode: Any = mode
     hits = reader.search(" ".join(query), k, search_mode, where)
     write_outputs(out, hits.to_frame)
-    _print_hits(make_console(), hits)
+    _print_hits(hits)
 
 
-def _print_hits(console: Console, hits: SearchHits) -> None:
+def _print_hits(hits: SearchHits) -> None:
     from rich.text import Text
 
+    console = make_console()
     for rank, hit in enumerate(hits, 1):
-        console.print(Text(printable(_headline(rank, hit)), style="bold"), soft_wrap=True)
+        say(Text(printable(_headline(rank, hit)), style="bold"), soft_wrap=True)
         for line in hit.snippet.rich("bold yellow").wrap(console, max(20, console.width - 3)):
             line.rstrip()
-            console.print(Text("   ").append_text(line), soft_wrap=True)
+            say(Text("   ").append_text(line), soft_wrap=True)
     if not hits:
-        console.print("no document was found")
-    print_notes(console, (decision.message for decision in hits.decisions))
+        say("no document was found")
+    print_notes(decision.message for decision in hits.decisions)
 
 
 def _headline(rank: int, hit: Hit) -> str:
@@ -80,27 +81,25 @@ def _headline(rank: int, hit: Hit) -> str:
 
 def serve(
     index: opt.IndexFolder,
-    port: Annotated[int, typer.Option(help="Port; 0 for a free one.")] = 0,
+    port: Annotated[int, Option(help="Port; 0 for a free one.")] = 0,
     encoder: opt.MovedEncoder = None,
 ) -> None:
     """Serve a local page to search and read an index, with a JSON API."""
     from embedtopics.report import serve_index
 
-    run_server(serve_index(_load(index, encoder), port=port), make_console())
+    run_server(serve_index(_load(index, encoder), port=port))
 
 
 def search_eval(
     index: opt.IndexFolder,
     queries: Annotated[
-        Path, typer.Argument(readable=False, help="jsonl, csv or tsv file with id and text.")
+        Path, Argument(readable=False, help="jsonl, csv or tsv file with id and text.")
     ],
-    qrels: Annotated[
-        Path, typer.Argument(readable=False, help="Judgements as TREC qrels or BEIR tsv.")
-    ],
+    qrels: Annotated[Path, Argument(readable=False, help="Judgements as TREC qrels or BEIR tsv.")],
     mode: Annotated[
-        list[str] | None, typer.Option(help="dense, lexical or hybrid; default: all three.")
+        list[str] | None, Option(help="dense, lexical or hybrid; default: all three.")
     ] = None,
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
+    k: Annotated[int, Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
     encoder: opt.MovedEncoder = None,
     out: opt.OutTable = None,
 ) -> None:
@@ -135,29 +134,22 @@ def search_eval(
         other: evaluation.compare_retrieval(scores[other], scores[last]) for other in others
     }
     write_outputs(out, lambda: pd.concat(measures, ignore_index=True))
-    console = make_console()
     rows = [
-        [row.measure, *(_spell(e.value, e.low, e.high, ".3f") for e in estimates)]
+        [row.measure, *(spell_interval(e.value, e.low, e.high, form=".3f") for e in estimates)]
         for row, *estimates in zip(
             scores[last], *(one.scores.values() for one in scores.values()), strict=True
         )
     ]
-    print_table(console, [(column, "text") for column in ("measure", *scores)], rows)
+    print_table([(column, "text") for column in ("measure", *scores)], rows)
     ndcg = f"ndcg@{min(10, k)}"
     for other, change in differences.items():
         [gain] = change.of(measure=ndcg)
+        difference = spell_interval(gain.difference, gain.low, gain.high, form="+.3f")
         typer.echo(
-            f"{last} - {other}: {ndcg} {_spell(gain.difference, gain.low, gain.high, '+.3f')}, "
+            f"{last} - {other}: {ndcg} {difference}, "
             f"better for {gain.better:,} queries, worse for {gain.worse:,}"
         )
-    print_notes(console, (d.message for one in scores.values() for d in one.decisions))
-
-
-def _spell(value: float, low: float, high: float, form: str) -> str:
-    """Return a score with its interval; a single query has none."""
-    if math.isnan(low):
-        return f"{value:{form}}"
-    return f"{value:{form}} [{low:{form}}, {high:{form}}]"
+    print_notes(d.message for one in scores.values() for d in one.decisions)
 
 
 app = Commands(help="Build and maintain a search index of documents.", no_args_is_help=True)
@@ -168,17 +160,15 @@ DAMAGED = 1
 @app.command()
 def build(
     file: opt.DocumentsFile,
-    out: Annotated[Path, typer.Option(help="Folder for the index.")],
+    out: Annotated[Path, Option(help="Folder for the index.")],
     text: opt.TextColumn = None,
     id: opt.IdColumn = None,
-    time: Annotated[str | None, typer.Option(help="Column of dates, for filters.")] = None,
+    time: opt.TimeColumn = None,
     encoder: Annotated[
-        str, typer.Option(help="Name or folder of a checkpoint; none for lexical search only.")
+        str, Option(help="Name or folder of a checkpoint; none for lexical search only.")
     ] = "all-MiniLM-L6-v2",
     words: opt.Words = "characters",
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing index.")
-    ] = False,
+    overwrite: opt.Overwrite = False,
     encoding: opt.FileEncoding = "utf-8",
 ) -> None:
     """Index the documents of a file."""
@@ -211,11 +201,9 @@ def add(
     file: opt.DocumentsFile,
     text: opt.TextColumn = None,
     id: opt.IdColumn = None,
-    time: Annotated[
-        str | None, typer.Option(help="Column of dates; default: that of the index.")
-    ] = None,
+    time: opt.TimeColumn = None,
     update: Annotated[
-        bool, typer.Option("--update", help="Replace documents that have the same id.")
+        bool, Option("--update", help="Replace documents that have the same id.")
     ] = False,
     encoder: opt.MovedEncoder = None,
     encoding: opt.FileEncoding = "utf-8",
@@ -236,7 +224,7 @@ def add(
 
 @app.command()
 def remove(
-    index: opt.IndexFolder, ids: Annotated[list[str], typer.Argument(help="Ids of documents.")]
+    index: opt.IndexFolder, ids: Annotated[list[str], Argument(help="Ids of documents.")]
 ) -> None:
     """Remove documents by id."""
     writer = _load(index)
@@ -273,7 +261,6 @@ def check(index: opt.IndexFolder) -> None:
 def info(index: opt.IndexFolder) -> None:
     """Print the contents of an index, and the recall of its dense part."""
     reader = _load(index)
-    console = make_console()
     typer.echo(_described(reader))
     listed = ", ".join(f"{name} ({kind})" for name, kind in reader.columns.items())
     typer.echo(f"columns: {printable(listed) or 'none'}")
@@ -281,17 +268,13 @@ def info(index: opt.IndexFolder) -> None:
     columns.insert(2, ("kind", "text"))
     rows = []
     for about in reader.measured:
-        measured = about["measured"]
-        folder = reader.folder / "segments" / about["segment"]
-        recall, speed = measured.get("recall"), measured.get("queries_per_second")
-        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        figures = [
-            "" if recall is None else f"{recall:.3f}",
-            "" if speed is None else f"{speed:,.0f}",
-        ]
+        recall, speed = map(about["measured"].get, ("recall", "queries_per_second"))
+        files = (reader.folder / "segments" / about["segment"]).rglob("*")
+        size = sum(file.stat().st_size for file in files if file.is_file())
         cells = [about["segment"], f"{about['n']:,}", str(about["kind"])]
-        rows.append([*cells, *figures, f"{size / 1e6:,.1f}"])
-    print_table(console, columns, rows)
+        cells.append("" if recall is None else f"{recall:.3f}")
+        rows.append([*cells, "" if speed is None else f"{speed:,.0f}", f"{size / 1e6:,.1f}"])
+    print_table(columns, rows)
 
 
 @app.command()
@@ -320,4 +303,4 @@ def _described(index: SearchIndex) -> str:
 
 
 def _print_decisions(index: SearchIndex) -> None:
-    print_notes(make_console(stderr=True), (decision.message for decision in index.decisions))
+    print_notes((decision.message for decision in index.decisions), stderr=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
@@ -19,22 +20,19 @@ from embedtopics.cli._display import (
     check_results_folder,
     check_target,
     is_results_folder,
-    make_console,
     print_inspection,
     print_notes,
-    print_table,
     print_topics,
+    print_written,
     printable,
     read_results_folder,
+    say,
     spell_seconds,
     write_results_folder,
 )
-from embedtopics.cli._errors import Commands
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from embedtopics.corpus import Corpus
     from embedtopics.encoders._contract import BaseEncoder
     from embedtopics.topics import TopicModel
@@ -42,34 +40,34 @@ if TYPE_CHECKING:
 
 def topics(
     file: opt.DocumentsFile,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")],
+    out: Annotated[Path, Option(help="Folder for the results.")],
     text: opt.TextColumn = None,
     id: opt.IdColumn = None,
     time: opt.TimeColumn = None,
     group: opt.GroupColumn = None,
     encoder: opt.EncoderName = None,
     n_topics: Annotated[
-        str, typer.Option("--topics", help="auto, fine, coarse, or an exact number.")
+        str, Option("--topics", help="auto, fine, coarse, or an exact number.")
     ] = "auto",
     replicates: Annotated[
-        int, typer.Option(min=0, help="Replicates that measure each topic's stability.")
+        int, Option(min=0, help="Replicates that measure each topic's stability.")
     ] = 20,
     sample: Annotated[
         int | None,
-        typer.Option(min=2, help="Fit a sample of this size, without replicates; assign the rest."),
+        Option(min=2, help="Fit a sample of this size, without replicates; assign the rest."),
     ] = None,
     student: Annotated[
         int | None,
-        typer.Option(min=50, help="Encode with a static student of N texts: fast, less exact."),
+        Option(min=50, help="Encode with a static student of N texts: fast, less exact."),
     ] = None,
-    passages: Annotated[bool, typer.Option("--passages", help="Fit passages of texts.")] = False,
+    passages: Annotated[bool, Option("--passages", help="Fit passages of texts.")] = False,
     words: opt.Words = "auto",
     stop_words: Annotated[
-        str, typer.Option(help="Words to leave out besides the lists, with commas.")
+        str, Option(help="Words to leave out besides the lists, with commas.")
     ] = "",
     seed_words: Annotated[
         list[str] | None,
-        typer.Option(help='Topic to find: "migration: border, asylum" (repeatable).'),
+        Option(help='Topic to find: "migration: border, asylum" (repeatable).'),
     ] = None,
     encoding: opt.FileEncoding = "utf-8",
     random_state: opt.RandomState = 42,
@@ -112,13 +110,12 @@ def _find_topics(
     from embedtopics.topics._model import DEFAULT_ENCODER
     from embedtopics.topics.growing._sample import fit_sample
 
-    console = make_console()
     check_results_folder(out)
     require_text(corpus)
     begin = time.perf_counter()
     name = encoder or DEFAULT_ENCODER
     loaded = resolve_encoder(name, cached=True)
-    print_inspection(make_console(stderr=True), corpus, inspect_corpus(corpus, loaded))
+    print_inspection(corpus, inspect_corpus(corpus, loaded), stderr=True)
     if student is not None:
         # By default a teacher computes in float32, which takes twice as long.
         precision = loaded.transformer.precision if loaded.transformer else None
@@ -135,23 +132,20 @@ def _find_topics(
             result, rows = assignment.result, assignment.to_frame()
     if replicates and result.topics and rows is None:
         result = with_stability(result, replicates)
-    # Written before anything is printed: a closed pipe must not cost the results.
     write_results_folder(result, out, title=f"Topics of {corpus.source}", rows=rows)
     typer.echo()
-    print_topics(console, result)
+    print_topics(result)
     # How a number of topics was met.
     met = [d for d in result.decisions if d.stage == "clustering"]
-    print_notes(console, (d.message for d in met if d.name not in ("uninformative", "outside")))
-    console.print(
+    print_notes(d.message for d in met if d.name not in ("uninformative", "outside"))
+    say(
         f"\n{result.n_topics} topics cover {result.coverage:.0%} of the texts; "
         f"{spell_seconds(time.perf_counter() - begin)} in all."
     )
-    console.print(f"\nwritten to {out}:")
-    for file, meaning in (CONTENT if rows is None else CONTENT | SAMPLED).items():
-        typer.echo(f"  {file:<18} {meaning}")
+    print_written(out, CONTENT if rows is None else CONTENT | SAMPLED)
     typer.echo(f"\nnext: open {out / 'report.html'} in a browser; in Python:")
     typer.echo(f'  model = embedtopics.TopicModel.load("{out / "model"}")')
-    console.print('  model.predict(["a new text"])')
+    say('  model.predict(["a new text"])')
 
 
 def _student_of(corpus: Corpus, n: int, teacher: BaseEncoder, folder: Path) -> BaseEncoder:
@@ -169,10 +163,8 @@ def _student_of(corpus: Corpus, n: int, teacher: BaseEncoder, folder: Path) -> B
 
 def resolution(
     results: opt.ResultsFolder,
-    level: Annotated[str, typer.Argument(help="auto, fine, coarse or a number of topics.")],
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace edits made by hand.")
-    ] = False,
+    level: Annotated[str, Argument(help="auto, fine, coarse or a number of topics.")],
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace edits made by hand.")] = False,
     out: opt.OutFolder = None,
 ) -> None:
     """Cut the topics of a results folder at another resolution, coarser or finer."""
@@ -192,10 +184,9 @@ def resolution(
     if before.stability is not None and after.topics:
         after = with_stability(after, before.stability.n_replicates)
     write_results_folder(after, target)
-    console = make_console()
-    print_topics(console, after)
+    print_topics(after)
     if edits:
-        console.print(
+        say(
             f"\nnote: these topics do not have the earlier edits ({', '.join(edits)}); their "
             "names are made from their terms",
             style="yellow",
@@ -206,8 +197,8 @@ def resolution(
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo-results"),
-    language: Annotated[Literal["en", "fr", "all"], typer.Option(help="Of the texts.")] = "en",
+    out: Annotated[Path, Option(help="Folder for the results.")] = Path("demo-results"),
+    language: Annotated[Literal["en", "fr", "all"], Option(help="Of the texts.")] = "en",
 ) -> None:
     """Find the topics of the bundled corpus: short texts in English, French or both."""
     from embedtopics._utils.folders import demo_path
@@ -226,7 +217,7 @@ def inspect(
     encoder: opt.EncoderName = None,
     encoding: opt.FileEncoding = "utf-8",
     sample: Annotated[
-        int | None, typer.Option(min=2, help="Also draw a map of a sample of this size.")
+        int | None, Option(min=2, help="Also draw a map of a sample of this size.")
     ] = None,
 ) -> None:
     """Inspect a file: columns, languages, truncated texts, and the time that a fit would take."""
@@ -239,7 +230,6 @@ def inspect(
     from embedtopics.topics._model import DEFAULT_ENCODER
     from embedtopics.topics._pipeline import MANY_WINDOWS
 
-    console = make_console()
     page = None
     if sample is not None:
         page = Path(f"{file.name.split('.')[0] or 'sample'}-sample.html")
@@ -251,9 +241,9 @@ def inspect(
     require_text(corpus)
     loaded = resolve_encoder(encoder or DEFAULT_ENCODER, cached=True)
     inspection = inspect_corpus(corpus, loaded)
-    print_inspection(console, corpus, inspection)
+    print_inspection(corpus, inspection)
     if page is not None and sample is not None:
-        _map_sample(console, corpus, loaded, sample, page)
+        _map_sample(corpus, loaded, sample, page)
     guessed["encoder"] = MULTILINGUAL if inspection.warnings else encoder
     guessed["encoding"] = None if encoding == "utf-8" else encoding
     is_long = inspection.mean_tokens > MANY_WINDOWS * (loaded.max_length or 10**9)
@@ -266,53 +256,14 @@ def _as_options(values: Mapping[str, str | list[str] | None]) -> str:
     return " ".join(f"--{name} {shlex.quote(printable(v))}" for name, v in texts.items())
 
 
-def _map_sample(
-    console: Console, corpus: Corpus, encoder: BaseEncoder, size: int, path: Path
-) -> None:
+def _map_sample(corpus: Corpus, encoder: BaseEncoder, size: int, path: Path) -> None:
     """Find the topics of a sample, print them, and write their map."""
     from embedtopics.report._report import write_report
     from embedtopics.topics._model import TopicModel
 
     rows = corpus.distinct().first_rows[:size]  # ordered by content hash: a fair sample
     model = TopicModel(encoder, random_state=42).fit(corpus.take(sorted(rows.tolist())))
-    console.print(f"\ntopics of a sample of {len(rows):,} texts:")
-    print_topics(console, model.result_, most=12)
+    say(f"\ntopics of a sample of {len(rows):,} texts:")
+    print_topics(model.result_, most=12)
     write_report(model.result_, path, title=f"A sample of {corpus.source}")
     typer.echo(f"\nmap of the sample: {path}")
-
-
-app = Commands(help="Show or delete the vectors and models kept on disk.", no_args_is_help=True)
-
-
-@app.command()
-def info() -> None:
-    """Show where the cache is and what it holds."""
-    from embedtopics.encoders._base import default_folder
-    from embedtopics.encoders._cache import cache_entries
-
-    entries = cache_entries()
-    typer.echo(f"{default_folder()}: {_size(sum(entry.n_bytes for entry in entries))}")
-    if entries:
-        columns = [(name, "words") for name in ("what", "encoder", "numbers")]
-        columns += [(name, "number") for name in ("texts", "size")]
-        rows = [
-            [one.kind, one.encoder, one.variant,
-             "" if one.kind == "model" else f"{one.n_texts:,}", _size(one.n_bytes)]
-            for one in entries
-        ]  # fmt: skip
-        print_table(make_console(), columns, rows)
-
-
-@app.command()
-def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
-    """Delete the cache; its contents are made again when needed."""
-    from embedtopics.encoders._cache import cache_entries, clear_cache
-
-    total = sum(entry.n_bytes for entry in cache_entries())
-    if total and not yes:
-        typer.confirm(f"Delete {_size(total)}?", abort=True, err=True)
-    make_console().print(f"{_size(clear_cache())} freed")
-
-
-def _size(n_bytes: int) -> str:
-    return f"{n_bytes / 1e6:,.1f} MB"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+from typer import Argument, Option
 
 from embedtopics.cli import _options as opt
 from embedtopics.cli._display import PAGE, check_target
@@ -33,12 +34,12 @@ MEASURED, TRAINED = "Evaluation", "Training"
 """Headings of the options in a help text."""
 
 ExamplesFile = Annotated[
-    Path, typer.Argument(readable=False, help="csv, tsv, jsonl, json or parquet (each also .gz).")
+    Path, Argument(readable=False, help="csv, tsv, jsonl, json or parquet (each also .gz).")
 ]
 
 
 def _option(text: str, panel: str | None = None) -> Any:
-    return typer.Option(help=text, rich_help_panel=panel)
+    return Option(help=text, rich_help_panel=panel)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,14 +73,12 @@ class TrainOptions:
     ] = None
     figure: Annotated[Path | None, _option("Write the learning curves, NAME.html.")] = None
     drop_invalid: Annotated[
-        bool, typer.Option("--drop-invalid", help="Leave out rows with a missing text or label.")
+        bool, Option("--drop-invalid", help="Leave out rows with a missing text or label.")
     ] = False
     resume: Annotated[
-        bool, typer.Option("--resume/--fresh", help="Continue from a checkpoint of the same run.")
+        bool, Option("--resume/--fresh", help="Continue from a checkpoint of the same run.")
     ] = True
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a finished encoder in that folder.")
-    ] = False
+    overwrite: opt.Overwrite = False
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -103,11 +102,8 @@ def takes(names: Iterable[str] = COMMON) -> Callable[[Callable[..., None]], Call
     tuning = _settings_parameters()
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        first = [
-            one.replace(kind=one.KEYWORD_ONLY)
-            for one in inspect.signature(command, eval_str=True).parameters.values()
-            if one.name != "options"
-        ]
+        of_command = inspect.signature(command, eval_str=True).parameters
+        first = [one for name, one in of_command.items() if name != "options"]
 
         @functools.wraps(command)
         def run(**values: Any) -> None:
@@ -209,7 +205,7 @@ def unsupervised(file: ExamplesFile, *, options: TrainOptions) -> None:
 
 @app.command(name="read")
 def read_folder(
-    folder: Annotated[Path, typer.Argument(help="Folder of an encoder that train wrote.")],
+    folder: Annotated[Path, Argument(help="Folder of an encoder that train wrote.")],
     figure: opt.OutFigure = None,
 ) -> None:
     """Print the report of a training run again."""

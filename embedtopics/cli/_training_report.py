@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embedtopics.cli._display import (
-    make_console,
     print_lines,
     print_notes,
     print_table,
     printable,
+    say,
+    spell_interval,
     spell_seconds,
     write_figure,
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from embedtopics.training.results import Change, Diagnosis, TrainingReport
 
 
@@ -36,34 +35,32 @@ def print_report(
     text: str | None = None,
 ) -> None:
     """Print a report on stdout and its decisions on stderr, and draw the learning curves."""
-    # Drawn before anything is printed: a closed pipe must not cost the figure.
     if figure is not None:
         from embedtopics import plots
 
         write_figure(plots.learning_curves(report), figure)
-    stderr, console = make_console(stderr=True), make_console()
-    print_notes(stderr, [note.message for note in report.decisions])
+    print_notes([note.message for note in report.decisions], stderr=True)
     warnings = _warnings(report)
     for warning in warnings:
-        console.print(f"WARNING: {printable(warning)}", style="bold red", soft_wrap=True)
+        say(f"WARNING: {printable(warning)}", style="bold red", soft_wrap=True)
     if warnings:
-        console.print()
-    print_lines(console, _of_training(report))
-    console.print()
-    _print_diagnosis(console, report.diagnosis)
+        say()
+    print_lines(_of_training(report))
+    say()
+    _print_diagnosis(report.diagnosis)
     if report.before_after:
-        console.print("\nbefore and after:", style="bold")
-        _print_changes(console, report.before_after)
-    console.print(f"\nencoder written to {printable(str(folder))}:", soft_wrap=True)
-    console.print("  training-report   this report; print it with embedtopics train read")
-    console.print("  README.md         the model card")
+        say("\nbefore and after:", style="bold")
+        _print_changes(report.before_after)
+    say(f"\nencoder written to {printable(str(folder))}:", soft_wrap=True)
+    say("  training-report   this report; print it with embedtopics train read")
+    say("  README.md         the model card")
     if figure is not None:
-        console.print(f"learning curves written to {printable(str(figure))}", soft_wrap=True)
+        say(f"learning curves written to {printable(str(figure))}", soft_wrap=True)
     if report.stopped != "loss not finite":
         column = [] if documents is None or text is None else ["--text", text]
         command = ["embedtopics", "topics", str(documents or "articles.csv"), *column]
         command += ["--out", "topics", "--encoder", str(folder)]
-        console.print(f"\nnext: {printable(shlex.join(command))}", soft_wrap=True)
+        say(f"\nnext: {printable(shlex.join(command))}", soft_wrap=True)
 
 
 def _warnings(report: TrainingReport) -> list[str]:
@@ -108,18 +105,18 @@ def _of_training(report: TrainingReport) -> dict[str, str]:
     }
 
 
-def _print_diagnosis(console: Console, diagnosis: Diagnosis) -> None:
+def _print_diagnosis(diagnosis: Diagnosis) -> None:
     confidence = diagnosis.confidence
     sure = f" (confidence {confidence:.0%})" if confidence == confidence else ""
-    console.print(f"verdict: {printable(diagnosis.verdict)}{sure}", style="bold")
+    say(f"verdict: {printable(diagnosis.verdict)}{sure}", style="bold")
     for evidence in diagnosis.evidence:
-        console.print(f"  - {printable(evidence.says)}", soft_wrap=True)
+        say(f"  - {printable(evidence.says)}", soft_wrap=True)
     for number, advice in enumerate(diagnosis.advice):
         heading = "" if number else "\nadvice:\n"
-        console.print(f"{heading}  - {printable(advice)}", soft_wrap=True)
+        say(f"{heading}  - {printable(advice)}", soft_wrap=True)
 
 
-def _print_changes(console: Console, changes: Sequence[Change]) -> None:
+def _print_changes(changes: Sequence[Change]) -> None:
     from rich.text import Text
 
     columns = [("", "words"), ("before", "figure"), ("after", "figure")]
@@ -138,15 +135,14 @@ def _print_changes(console: Console, changes: Sequence[Change]) -> None:
         metric = f"  {change.metric}, n = {change.n:,}"
         verdict = Text(printable(f"{change.verdict}{mark}"), style=style)
         figures = [f"{x:.3f}" if x == x else "-" for x in (change.before, change.after)]
-        rows.append([metric, *figures, _difference(change), verdict])
-    print_table(console, columns, rows)
+        rows.append(
+            [
+                metric,
+                *figures,
+                spell_interval(change.difference, change.low, change.high, form="+.3f"),
+                verdict,
+            ]
+        )
+    print_table(columns, rows)
     for number, note in enumerate(notes, 1):
-        console.print(f"({number}) {printable(note)}", soft_wrap=True)
-
-
-def _difference(change: Change) -> str:
-    if change.difference != change.difference:
-        return "-"
-    if change.low != change.low:
-        return f"{change.difference:+.3f}"
-    return f"{change.difference:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
+        say(f"({number}) {printable(note)}", soft_wrap=True)

@@ -6,7 +6,7 @@ import pytest
 
 import embedtopics as et
 from embedtopics.topics import documents, save_result
-from tests.cli.running import grouped, refused, run
+from tests.cli.running import TEXTS, grouped, refused, rows, run
 from tests.factories import make_result
 
 
@@ -85,3 +85,24 @@ def test_results_and_their_model_are_opened_as_one(command, result, folder, tmp_
     assert whole.exit_code == alone.exit_code == 0, whole.output + alone.output
     assert whole.output and whole.output == alone.output
     assert et.topics.load_result(folder).labels.tolist() == result.labels.tolist()
+
+
+def test_embed_writes_the_vectors_of_the_rows(tiny_bert, tmp_path):
+    rows().to_csv(tmp_path / "a.csv", index=False)
+    asked = ("embed", tmp_path / "a.csv", "--text", "body", "--id", "id", "--precision", "float32")
+    for name, blank, cached in (("v.npy", "NaN", 0), ("v.parquet", "null", 8)):
+        done = run(*asked, "--encoder", tiny_bert, "--out", tmp_path / name, columns=500)
+        assert done.exit_code == 0, done.output
+        assert f"without text are {blank} (rows: 1)." in done.output
+        assert "9 rows of 16 numbers (float32), from 8 distinct texts" in done.output
+        assert f"({cached} vectors were cached)" in done.output
+    expected = et.SentenceEncoder(tiny_bert, precision="float32").encode(TEXTS)
+    table, array = pd.read_parquet(tmp_path / "v.parquet"), np.load(tmp_path / "v.npy")
+    assert table["id"].tolist() == rows()["id"].tolist() and array.dtype == np.float32
+    assert table["vector"][8] is None and np.isnan(array[8]).all()
+    np.testing.assert_allclose(np.stack(table["vector"][:8]), expected, atol=1e-6)
+    np.testing.assert_allclose(array[:8], expected, atol=1e-6)
+    done = run("embed", tmp_path / "a.csv", "--encoder", "lsa", "--out", tmp_path / "v.npy")
+    assert "lsa was fitted to these texts" in done.output
+    assert ".npy or .parquet" in refused(*asked, "--out", tmp_path / "v.csv")
+    assert "--encoder" in refused(*asked, "--out", tmp_path / "v.npy", "--encoder", "tfidf")

@@ -24,7 +24,7 @@ REPOSITORY = Path(__file__).parents[1]
 README = REPOSITORY / "README.md"
 GUIDES = sorted((REPOSITORY / "docs").glob("*.md"))
 TEXTS = {path.stem: path.read_text("utf-8") for path in [README, *GUIDES]}
-ELSEWHERE = ("langchain_core", "llama_index")  # tests/retrieval/test_retrievers.py runs these
+ELSEWHERE = ("langchain_core", "llama_index")  # test_retrievers and test_sentence_transformers
 
 
 def python_blocks(page):

@@ -222,11 +222,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return np.empty((0, len(self.head_.bias)))
         return self.head_.scores(self._vectors(texts))
 
-    def predict_proba(self, X: Sequence[str]) -> Float64Array:
-        """Return the calibrated probability of each class, (n_texts, n_classes).
+    def predict_proba(self, X: str | Sequence[str]) -> Float64Array:
+        """Return the calibrated probability of each class, (n_texts, n_classes); of one text a row.
 
         Rows add up to 1, except for "multilabel".
         """
+        if isinstance(X, str):
+            return self.predict_proba([X])[0]  # type: ignore[no-any-return]
         scores = self.decision_function(X)
         return self.calibration_.apply(scores)
 

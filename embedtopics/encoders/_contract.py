@@ -217,6 +217,13 @@ class BaseEncoder(PushToHub):
         """Return `dimensions`, by the name that sentence-transformers gives it."""
         return self.dimensions  # type: ignore[no-any-return]
 
+    get_embedding_dimension = get_sentence_embedding_dimension
+
+    @property
+    def max_seq_length(self) -> int | None:
+        """`max_length`, by the name that sentence-transformers gives it; it cannot be set."""
+        return self.max_length  # type: ignore[no-any-return]
+
     def encode_query(self, texts: str | Sequence[str], **options: Any) -> Any:
         """Return vectors of queries, with the checkpoint's prompt for queries; see `encode`."""
         return self.reading("query").encode(texts, **options)

@@ -42,6 +42,8 @@ def to_sentence_transformer(encoder: Any) -> SentenceTransformer:
         """Texts in, vectors out."""
 
         save_in_root = False
+        max_seq_length = resolved.max_length
+        tokenizer = None if transformer is None else transformer.tokenizer
 
         def preprocess(
             self, inputs: Sequence[str], prompt: str | None = None, **_: Any
@@ -63,6 +65,8 @@ def to_sentence_transformer(encoder: Any) -> SentenceTransformer:
             raise InputError("encoder", "saved by its own method, encoder.save(folder)")
 
     card = library.SentenceTransformerModelCardData(model_name=resolved.name)
+    # mteb stores scores by name and revision: an encoder trained again must not get the old ones.
+    card.base_model_revision = resolved.fingerprint and resolved.fingerprint[:40]
     model: SentenceTransformer = library.SentenceTransformer(
         modules=[EncodingModule()], device="cpu", prompts=resolved.prompts, model_card_data=card
     )

@@ -50,6 +50,7 @@ def test_texts_without_label_change_nothing(counted, labelled):
     more = TextClassifier(counted).fit(["nothing", *texts, ""], [None, *themes, float("nan")])
     assert np.array_equal(model.predict_proba(texts), more.predict_proba(texts))
     assert model.predict([]).shape == (0,) and model.predict_proba([]).shape == (0, 3)
+    np.testing.assert_array_equal(model.predict_proba("chess"), model.predict_proba(["chess"])[0])
 
 
 def test_it_works_in_grids_and_folds(counted, labelled):

@@ -3,6 +3,9 @@
 BERTopic, KeyBERT and mteb run where they are installed.
 """
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -32,7 +35,7 @@ def pair(make_sentence_folder):
         {"normalize_embeddings": True, "truncate_dim": 5}, {"show_progress_bar": False},
         {"precision": "ubinary"}, {"precision": "binary", "batch_size": 2},
         {"convert_to_tensor": True}, {"convert_to_numpy": False},
-        {"output_value": "token_embeddings"},
+        {"output_value": "token_embeddings", "device": "cpu"},
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("texts", [TEXTS, TEXTS[1]])
@@ -98,6 +101,10 @@ def test_small_doors(pair, tmp_path):
     assert encoder.tokenizer(TEXTS).input_ids == model.tokenizer(TEXTS).input_ids
     assert encoder.to("cpu") is encoder
     assert encoder.get_sentence_embedding_dimension() == encoder.dimensions == 16
+    assert encoder.get_embedding_dimension() == 16
+    assert encoder.max_seq_length == model.max_seq_length == encoder.max_length
+    with pytest.raises(AttributeError):  # it would change nothing
+        encoder.max_seq_length = 8
     documents = encoder.embed_documents(TEXTS)
     np.testing.assert_array_equal(np.float32(documents), encoder.encode_document(TEXTS))
     assert encoder.embed_query("a cat") == encoder.encode_query("a cat").tolist()
@@ -114,6 +121,23 @@ def test_a_vector_store_of_langchain(pair):
     store = stores.InMemoryVectorStore(pair[0])
     store.add_texts(TEXTS)
     assert store.similarity_search("a dog ran in the park", 1)[0].page_content == TEXTS[1]
+
+
+def test_an_embedding_of_llama_index(pair):
+    reason = "llama-index-core is not installed"
+    core = pytest.importorskip("llama_index.core", reason=reason)
+    page = (Path(__file__).parents[2] / "docs" / "encoders.md").read_text("utf-8")
+    [recipe] = re.findall(r"```python\n(from typing.*?llama_index.*?)\n```", page, re.S)
+    names = {"encoder": pair[0]}
+    exec(recipe, names)
+    embedding = names["embedding"]
+    vectors = embedding.get_text_embedding_batch(TEXTS)
+    np.testing.assert_allclose(vectors, pair[0].encode(TEXTS), atol=1e-6)
+    assert embedding.get_query_embedding("a cat") == pair[0].embed_query("a cat")
+    documents = [core.Document(text=text) for text in TEXTS]
+    index = core.VectorStoreIndex.from_documents(documents, embed_model=embedding)
+    [hit] = index.as_retriever(similarity_top_k=1).retrieve(TEXTS[1])
+    assert hit.node.text == TEXTS[1] and hit.score == pytest.approx(1.0, abs=1e-5)
 
 
 @pytest.fixture
@@ -148,7 +172,7 @@ def test_keybert_embeds_with_it(wrapped):
     }  # fmt: skip
 
 
-def test_mteb_evaluates_it(wrapped):
+def test_mteb_evaluates_it(pair, wrapped):
     mteb = pytest.importorskip("mteb", reason="mteb is not installed")
     from datasets import Dataset, DatasetDict
     from mteb.abstasks.task_metadata import TaskMetadata
@@ -171,3 +195,6 @@ def test_mteb_evaluates_it(wrapped):
 
     result = mteb.evaluate(wrapped, [Local()], cache=None)
     assert result.task_results[0].get_score() == 1.0
+    card = mteb.models.ModelMeta.from_sentence_transformer_model(wrapped)
+    assert (card.name, card.embed_dim, card.max_tokens) == (pair[0].name, 16, pair[0].max_length)
+    assert result.model_revision == card.revision == pair[0].fingerprint[:40]

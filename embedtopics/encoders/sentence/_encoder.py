@@ -268,6 +268,7 @@ class SentenceEncoder(BaseEncoder):
         *,
         prompt: str | None = None,
         prompt_name: str | None = None,
+        device: str | None = None,
         **options: Any,
     ) -> Any:
         """Return one vector per text, (n_texts, n_dimensions); of one text, (n_dimensions,).
@@ -279,9 +280,13 @@ class SentenceEncoder(BaseEncoder):
             Prompt to put before every text of this call.
         prompt_name : str, optional
             Name of one of the checkpoint's `prompts`, if `prompt` is left out.
+        device : str, optional
+            Device to move the encoder to; see `to`.
         **options
             As of the other encoders, with the names of sentence-transformers.
         """
+        if device not in (None, self._device):
+            self.to(str(device))
         if prompt is None and prompt_name is not None:
             if not self.prompts:
                 expected = "left out: this checkpoint has no prompts"
@@ -385,6 +390,8 @@ class SentenceEncoder(BaseEncoder):
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write a folder, for this class and sentence-transformers; weights stay in float32."""
         write_checkpoint(Path(folder).expanduser(), self.recipe)
+
+    save_pretrained = save
 
     def to(self, device: str) -> SentenceEncoder:
         """Move the encoder to a device, as in torch, and return it."""

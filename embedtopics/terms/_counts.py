@@ -22,6 +22,9 @@ _BLOCK_WORDS = 1 << 22
 _MAX_SLOT_BITS = 26
 """Bits of the table that counts n-grams before they are numbered: 64 MB."""
 
+_FEW_WORDS = 1 << 22
+"""Words up to which n-grams are numbered without compiled code, in at most two seconds."""
+
 
 def checked_ngram_range(span: Any) -> list[int]:
     """Check the minimum and maximum number of words of a term, from 1 to 9."""
@@ -119,27 +122,11 @@ def sum_rows(
     weights: npt.NDArray[np.float64] | None = None,
 ) -> csr_matrix:
     """Sum the `rows` (n_members,) of counts by `groups` (n_members,): (n_groups, n_terms)."""
-    from embedtopics.terms._kernels import sum_groups
-
     order = np.argsort(groups, kind="stable")
     bounds = np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=n_groups))])
     times = np.ones(len(rows)) if weights is None else weights
-    n_most = int(np.diff(counts.indptr)[rows].sum())
-    columns, values = np.empty(n_most, dtype=np.int32), np.empty(n_most)
-    ends = sum_groups(
-        counts.indptr.astype(np.int64),
-        counts.indices.astype(np.int32, copy=False),
-        counts.data.astype(np.float64, copy=False),
-        rows[order].astype(np.int64),
-        np.ascontiguousarray(times[order], dtype=np.float64),
-        bounds.astype(np.int64),
-        columns,
-        values,
-        np.empty(counts.shape[1]),
-    )
-    summed = csr_matrix(
-        (values[: ends[-1]], columns[: ends[-1]], ends), (n_groups, counts.shape[1])
-    )
+    members = csr_matrix((times[order], rows[order], bounds), (n_groups, counts.shape[0]))
+    summed = members @ counts  # adds the rows of a group in their order
     summed.sort_indices()
     return summed
 
@@ -154,9 +141,16 @@ def count_words(tokens: TokenStream, mask: BoolArray | None = None) -> csr_matri
 
 def count_holders(tokens: TokenStream) -> Int64Array:
     """Return the number of documents with each word, (n_words,)."""
-    from embedtopics.terms import _kernels
+    return _holders(tokens.ids, tokens.offsets, len(tokens.words))
 
-    return _kernels.count_holders(tokens.ids, tokens.offsets, len(tokens.words))
+
+def _holders(stream: Int32Array, offsets: Int64Array, n_columns: int) -> Int64Array:
+    """Count the documents with each number of a stream, -1 for none: (n_columns,)."""
+    holders = np.zeros(n_columns, dtype=np.int64)
+    for block in _blocks(offsets):
+        counts = _count_block(stream[slice(*block[[0, -1]]), None], block - block[0], n_columns)
+        holders += np.bincount(counts.indices, minlength=n_columns)
+    return holders
 
 
 def _counts_of(
@@ -167,25 +161,37 @@ def _counts_of(
     A stream is a number at each position and a column for each number; -1 is none in both.
     `offsets` (n_documents + 1,) separate the documents.
     """
-    from embedtopics.terms._kernels import count_in_documents
-
     columns = [np.append(column, np.int32(-1)) for _, column in streams]
     data, indices, ends = [], [], [np.zeros(1, dtype=np.int64)]
+    for block in _blocks(offsets):
+        part = slice(*block[[0, -1]])
+        numbers = [column[s[part]] for (s, _), column in zip(streams, columns, strict=True)]
+        counts = _count_block(np.stack(numbers, axis=1), block - block[0], n_columns)
+        data.append(counts.data)
+        indices.append(counts.indices)
+        ends.append(counts.indptr[1:] + ends[-1][-1])
+    whole = _joined(data), _joined(indices), np.concatenate(ends)
+    return csr_matrix(whole, shape=(len(offsets) - 1, n_columns))
+
+
+def _blocks(offsets: Int64Array) -> Iterator[Int64Array]:
+    """Yield the offsets of blocks of documents."""
     first, n_documents = 0, len(offsets) - 1
     while first < n_documents:
         last = int(np.searchsorted(offsets, offsets[first] + _BLOCK_WORDS, side="right")) - 1
         last = min(max(last, first + 1), n_documents)
-        part = slice(offsets[first], offsets[last])
-        terms = np.stack(
-            [column[stream[part]] for (stream, _), column in zip(streams, columns, strict=True)]
-        )
-        counted = count_in_documents(terms, offsets[first : last + 1] - offsets[first], n_columns)
-        data.append(counted[0])
-        indices.append(counted[1])
-        ends.append(counted[2][1:] + ends[-1][-1])
+        yield offsets[first : last + 1]
         first = last
-    whole = _joined(data), _joined(indices), np.concatenate(ends)
-    return csr_matrix(whole, shape=(n_documents, n_columns))
+
+
+def _count_block(numbers: Int32Array, offsets: Int64Array, n_columns: int) -> csr_matrix:
+    """Count the numbers of each document, (n_places, n_streams), in sorted columns."""
+    columns = numbers[numbers >= 0]
+    n_before = np.append(0, np.cumsum((numbers >= 0).sum(axis=1)))
+    ones = np.ones(len(columns), dtype=np.int32)
+    counts = csr_matrix((ones, columns, n_before[offsets]), (len(offsets) - 1, n_columns))
+    counts.sum_duplicates()
+    return counts
 
 
 def _joined(parts: list[Int32Array]) -> Int32Array:
@@ -208,25 +214,44 @@ def _ngrams(
     most as many documents as its first n - 1 words and its last word. So each length extends only
     n-grams of enough documents, and the longest length only possible terms.
     """
-    from embedtopics.terms import _kernels
-
     n_words, grams = len(tokens.words), tokens.ids
     ids = np.arange(n_words).reshape(-1, 1)
     holders = count_holders(tokens)
     yield 1, grams, holders, ids
     is_common = holders >= fewest
-    # Each position may have another n-gram; four slots a position avoid most collisions.
-    n_slots = 1 << min(_MAX_SLOT_BITS, 2 + len(grams).bit_length())
     for n in range(2, longest + 1):
         begins, ends = holders >= fewest, is_common
         if n == longest:
             begins, ends = begins & edge[ids[:, 0]], ends & edge
-        grams, pairs = _kernels.number_ngrams(
-            grams, tokens.ids, tokens.parts, begins, ends, n, fewest, n_slots
-        )
+        grams, pairs = _number_ngrams(tokens, grams, begins, ends, n, fewest)
         ids = np.column_stack([ids[pairs // n_words], pairs % n_words])
-        holders = _kernels.count_holders(grams, tokens.offsets, len(pairs))
+        holders = _holders(grams, tokens.offsets, len(pairs))
         yield n, grams, holders, ids
+
+
+def _number_ngrams(
+    tokens: TokenStream, grams: Int32Array, begins: BoolArray, ends: BoolArray, n: int, fewest: int
+) -> tuple[Int32Array, Int64Array]:
+    """Return a number for the n-gram at each position, and the pair of each number.
+
+    See the compiled `number_ngrams`, which is faster for many words but takes seconds to compile.
+    """
+    n_places = len(grams)
+    if n_places > _FEW_WORDS:
+        from embedtopics.terms._kernels import number_ngrams
+
+        # Each position may have another n-gram; four slots a position avoid most collisions.
+        n_slots = 1 << min(_MAX_SLOT_BITS, 2 + n_places.bit_length())
+        return number_ngrams(grams, tokens.ids, tokens.parts, begins, ends, n, fewest, n_slots)
+    n_left = np.repeat(tokens.parts[1:], np.diff(tokens.parts)) - np.arange(n_places)
+    places = np.flatnonzero((grams >= 0) & (n_left >= n))
+    places = places[begins[grams[places]] & ends[tokens.ids[places + n - 1]]]
+    all_pairs = grams[places].astype(np.int64) * len(ends) + tokens.ids[places + n - 1]
+    pairs, number_of, times = np.unique(all_pairs, return_inverse=True, return_counts=True)
+    is_frequent = times >= fewest
+    numbers = np.full(n_places, -1, dtype=np.int32)
+    numbers[places] = np.where(is_frequent, np.cumsum(is_frequent) - 1, -1)[number_of]
+    return numbers, pairs[is_frequent]
 
 
 def fewest_documents(min_df: int | float | None, n_documents: int) -> int:

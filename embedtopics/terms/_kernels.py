@@ -1,4 +1,4 @@
-"""Loops over all words of a corpus, compiled by Numba."""
+"""Loops over the words of large corpora, compiled by Numba."""
 
 from typing import Any
 
@@ -109,63 +109,6 @@ def number_pieces(
     return pieces, offsets, spans[:n_different]
 
 
-@compiled(
-    _types.Tuple((numba.int32[::1], numba.int32[::1], numba.int64[::1]))(
-        _types.Array(numba.int32, 2, "C", readonly=True),
-        _types.Array(numba.int64, 1, "C", readonly=True),
-        numba.int64,
-    ),
-    nogil=True,
-)
-def count_in_documents(
-    terms: Int32Array, offsets: Int64Array, n_terms: int
-) -> tuple[Int32Array, Int32Array, Int64Array]:
-    """Count each term in each document; return the parts of a CSR matrix.
-
-    `terms` (n_streams, n_places) begin at each position, -1 for none; `offsets` (n_documents + 1,).
-    """
-    counts = np.empty(terms.size, dtype=np.int32)  # what is not written takes no memory
-    columns = np.empty(terms.size, dtype=np.int32)
-    ends = np.zeros(len(offsets), dtype=np.int64)
-    entry_of = np.full(n_terms, -1, dtype=np.int64)
-    n = 0
-    for document in range(len(offsets) - 1):
-        for stream in range(len(terms)):
-            for place in range(offsets[document], offsets[document + 1]):
-                term = terms[stream, place]
-                if term < 0:
-                    continue
-                if entry_of[term] >= ends[document]:
-                    counts[entry_of[term]] += 1
-                else:
-                    entry_of[term] = n
-                    columns[n], counts[n] = term, 1
-                    n += 1
-        ends[document + 1] = n
-    return counts[:n], columns[:n], ends
-
-
-@compiled(
-    numba.int64[::1](
-        _types.Array(numba.int32, 1, "C", readonly=True),
-        _types.Array(numba.int64, 1, "C", readonly=True),
-        numba.int64,
-    ),
-    nogil=True,
-)
-def count_holders(terms: Int32Array, offsets: Int64Array, n_terms: int) -> Int64Array:
-    """Return the number of documents with each term, (n_terms,), of a stream as above."""
-    holders = np.zeros(n_terms, dtype=np.int64)
-    last = np.full(n_terms, -1, dtype=np.int64)
-    for document in range(len(offsets) - 1):
-        for place in range(offsets[document], offsets[document + 1]):
-            term = terms[place]
-            if term >= 0 and last[term] != document:
-                last[term] = document
-                holders[term] += 1
-    return holders
-
-
 @numba.njit(inline="always")
 def _slot_of_pair(pair: np.int64, size: int) -> np.uint64:
     mixed = np.uint64(pair) * np.uint64(0x9E3779B97F4A7C15)
@@ -237,59 +180,3 @@ def number_ngrams(
                     n_different += 1
                 numbers[place] = table[pair_slot]
     return numbers, pairs[:n_different]
-
-
-@compiled(
-    numba.int64[::1](
-        _types.Array(numba.int64, 1, "C", readonly=True),
-        _types.Array(numba.int32, 1, "C", readonly=True),
-        _types.Array(numba.float64, 1, "C", readonly=True),
-        _types.Array(numba.int64, 1, "C", readonly=True),
-        _types.Array(numba.float64, 1, "C", readonly=True),
-        _types.Array(numba.int64, 1, "C", readonly=True),
-        numba.int32[::1],
-        numba.float64[::1],
-        numba.float64[::1],
-    ),
-    nogil=True,
-)
-def sum_groups(
-    begins: Int64Array,
-    columns: Int32Array,
-    values: npt.NDArray[np.float64],
-    rows: Int64Array,
-    weights: npt.NDArray[np.float64],
-    bounds: Int64Array,
-    out_columns: Int32Array,
-    out_values: npt.NDArray[np.float64],
-    sums: npt.NDArray[np.float64],
-) -> Int64Array:
-    """Sum the weighted rows of each group of a sparse matrix; return where each group ends.
-
-    `sums` has a place per column. The columns of a group are sorted if they are many.
-    """
-    last_group = np.zeros(len(sums), dtype=np.int32)
-    ends = np.zeros(len(bounds), dtype=np.int64)
-    n = 0
-    for group in range(1, len(bounds)):
-        first = n
-        for member in range(bounds[group - 1], bounds[group]):
-            row, weight = rows[member], weights[member]
-            for place in range(begins[row], begins[row + 1]):
-                column = columns[place]
-                if last_group[column] != group:
-                    last_group[column] = group
-                    sums[column] = 0.0
-                    out_columns[n] = column
-                    n += 1
-                sums[column] += values[place] * weight
-        if 16 * (n - first) >= len(sums):  # scanning all columns is faster than sorting these
-            n = first
-            for column in range(len(sums)):
-                if last_group[column] == group:
-                    out_columns[n] = column
-                    n += 1
-        for place in range(first, n):
-            out_values[place] = sums[out_columns[place]]
-        ends[group] = n
-    return ends

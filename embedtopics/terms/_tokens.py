@@ -27,10 +27,11 @@ import html
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, count, pairwise
 from string import ascii_letters, digits
 
 import numpy as np
@@ -46,6 +47,7 @@ from embedtopics.terms.results import TokenStream, WordRules
 _IS_WORD_BYTE = np.zeros(256, dtype=np.bool_)
 _IS_WORD_BYTE[128:] = True  # the bytes of all other characters
 _IS_WORD_BYTE[[ord(c) for c in ascii_letters + digits + "'-.,;:!?()[]{}|/"]] = True
+_SPACED = bytes(b if is_word else ord(" ") for b, is_word in enumerate(_IS_WORD_BYTE))
 _IN_NUMBER = r"(?<=\d)[.,](?=\d)"
 _ASCII_CHUNK = re.compile(rf"(?ai)[a-z0-9]+(?:(?:['-]|{_IN_NUMBER})[a-z0-9]+)*")
 
@@ -82,6 +84,8 @@ _NO_BREAK = frozenset("\u00b7\u05be\u05f3\u05f4\u0f0b\u0f0c\u1361")
 """Punctuation inside words, and that between Ethiopic words and Tibetan syllables."""
 _BLOCK_CHARACTERS = 1 << 25
 """Characters of texts that are split together; the memory is ten times as much."""
+FEW_BYTES = 1 << 24
+"""Bytes of texts up to which pieces are numbered without compiled code, in about a second."""
 _LETTER_FORMS = {"\u2018": "'", "\u2019": "'", "\u2010": "-", "\u2011": "-", "\u00ad": ""}
 
 
@@ -123,15 +127,20 @@ def _pieces(
             for place, text in enumerate(texts)
         ]
         return np.arange(len(texts), dtype=np.int32), np.arange(len(texts) + 1), words
-    from embedtopics.terms._kernels import number_pieces
+    cleaned = [clean(text, lowercase, rules).encode("utf-8", "surrogatepass") for text in texts]
+    if sum(map(len, cleaned)) <= FEW_BYTES:
+        split = [text.translate(_SPACED).split() for text in cleaned]
+        numbers: defaultdict[bytes, int] = defaultdict(count().__next__)
+        stream = np.fromiter(map(numbers.__getitem__, chain.from_iterable(split)), np.int32)
+        offsets = np.cumsum([0, *map(len, split)])
+        encoded: Iterable[bytes] = numbers
+    else:
+        from embedtopics.terms._kernels import number_pieces
 
-    data = bytearray()
-    ends = np.empty(len(texts), dtype=np.int64)
-    for place, text in enumerate(texts):
-        data += clean(text, lowercase, rules).encode("utf-8", "surrogatepass")
-        ends[place] = len(data)
-    stream, offsets, spans = number_pieces(np.frombuffer(data, np.uint8), _IS_WORD_BYTE, ends)
-    pieces = [data[start:end].decode("utf-8", "surrogatepass") for start, end in spans.tolist()]
+        data, ends = b"".join(cleaned), np.cumsum([len(text) for text in cleaned])
+        stream, offsets, spans = number_pieces(np.frombuffer(data, np.uint8), _IS_WORD_BYTE, ends)
+        encoded = (data[start:end] for start, end in spans.tolist())
+    pieces = [piece.decode("utf-8", "surrogatepass") for piece in encoded]
     return stream, offsets, [
         # Most pieces are one plain word, which the rules would not change.
         [lemma_of(piece, rules) if rules.lemmas else piece] if piece.isascii() and piece.isalnum()

@@ -34,6 +34,7 @@ from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
 from embedtopics.terms._rules import choose_rules
 from embedtopics.terms._stop_words import stop_words_for
+from embedtopics.terms._tokens import FEW_BYTES
 from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics._clusters import (
     ClusterCut,
@@ -111,7 +112,7 @@ def fit_topics(
         languages = choose_languages(log, texts, stages.languages)
         rules, decisions = choose_rules(stages.words, languages)
         log.decisions += decisions
-    with in_background(_compile_loops), log.stage("encoder"):
+    with in_background(lambda _: _compile_loops(texts)), log.stage("encoder"):
         vectors, used, encode = _encode(log, corpus, embeddings, stages, languages)
     with in_background(
         lambda _: tokenize_documents(texts, rules, documents.first_rows.tolist())
@@ -164,15 +165,16 @@ def fit_topics(
         return _with_scored_labels(result, encode)
 
 
-def _compile_loops(_: Any) -> None:
+def _compile_loops(texts: Sequence[str]) -> None:
     """Compile the loops of a fit, or read them from Numba's cache, while texts are encoded."""
     import embedtopics.clustering._kernels
     import embedtopics.neighbors._kernels
-    import embedtopics.terms._kernels
-    import embedtopics.topics._kernels  # noqa: F401
+    import embedtopics.topics._kernels
     from embedtopics.reduction._kernels import move_chunks
 
     move_chunks(2, False)
+    if sum(map(len, texts)) > FEW_BYTES:
+        import embedtopics.terms._kernels  # noqa: F401
 
 
 def _with_scored_labels(

@@ -2,4 +2,4 @@
 
 from embedtopics.terms import _kernels
 
-assert _kernels.number_pieces and _kernels.count_in_documents
+assert _kernels.number_pieces and _kernels.number_ngrams

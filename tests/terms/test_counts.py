@@ -39,12 +39,14 @@ def count_naively(texts, shortest, longest, min_df, stops):
     stops=st.sampled_from([(), ("aa",), ("aa", "bb")]),
     at_once=st.sampled_from([1, 7, _counts._BLOCK_WORDS]),
     most_slots=st.sampled_from([0, 1, _counts._MAX_SLOT_BITS]),
+    few=st.sampled_from([0, _counts._FEW_WORDS]),
 )
-def test_counts_equal_naive_counts(texts, lengths, min_df, stops, at_once, most_slots):
+def test_counts_equal_naive_counts(texts, lengths, min_df, stops, at_once, most_slots, few):
     min_df = min(min_df, len(texts))
     with pytest.MonkeyPatch.context() as patch:  # of few slots, all n-grams share one
         patch.setattr(_counts, "_BLOCK_WORDS", at_once)
         patch.setattr(_counts, "_MAX_SLOT_BITS", most_slots)
+        patch.setattr(_counts, "_FEW_WORDS", few)  # more are numbered by compiled code
         found = count_terms(tokenize(texts), ngram_range=lengths, min_df=min_df, stop_words=stops)
     terms, counts = count_naively(texts, *lengths, min_df, stops)
     assert list(found.terms) == terms

@@ -18,12 +18,14 @@ from embedtopics.terms.results import WordRules
     st.lists(st.text(st.sampled_from("ab é.'-北京 @#x😀"), max_size=12), max_size=8),
     st.booleans(),
     st.integers(1, 9),
+    st.sampled_from([0, 9]),
 )
-def test_texts_may_be_split_some_at_a_time(texts, social, n_characters):
+def test_texts_may_be_split_some_at_a_time(texts, social, n_characters, few):
     rules = WordRules(social=social)
     whole = tokenize(texts, rules=rules)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_tokens, "_BLOCK_CHARACTERS", n_characters)
+        patch.setattr(_tokens, "FEW_BYTES", few)  # more are numbered by compiled code
         parts = tokenize(texts, rules=rules)
     assert parts.words == whole.words == tuple(sorted(whole.words))
     assert parts.ids.tolist() == whole.ids.tolist()

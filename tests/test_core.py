@@ -1,14 +1,18 @@
 """What a plain installation can do: topics, search and labels without PyTorch."""
 
+import json
 import re
+import shutil
 
 import pandas as pd
 import pytest
 
 from embedtopics._utils.folders import demo_path
+from embedtopics.encoders.sentence._loading import PACKAGE, package_folder
 from tests.conftest import REPOSITORY
 from tests.factories import python
 
+NAMES_EXTRA = re.compile(r'[^\n]+: pip install "embedtopics\[\w+\]"')
 # Where the libraries are installed, they are hidden from the interpreter that runs the code.
 HIDE = """
 import sys
@@ -57,19 +61,79 @@ def test_a_command_needs_no_torch(desk):
     assert (desk / "results" / "report.html").is_file()
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        'et.SentenceEncoder(runtime="torch").encode(["a"])',
-        'et.training.fit_pairs("all-MiniLM-L6-v2", [("a", "b")] * 40, out="o")',
-        'et.probing.hidden_states(["a"])',
-        'et.FastTextEncoder().fit(["some words"] * 9)',
-    ],
-)
-def test_what_needs_more_names_the_extra(code):
-    raised = python(
-        HIDE
-        + f"import embedtopics as et\ntry:\n    {code}\n"
-        + "except et.MissingExtraError as error:\n    print(error)"
-    )
-    assert re.fullmatch(r'[^\n]+: pip install "embedtopics\[\w+\]"\n', raised)
+NEEDS_MORE = """
+et.SentenceEncoder(runtime="torch").encode(["a"])
+et.SentenceEncoder(device="cuda").encode(["a"])
+et.SentenceEncoder("t5").encode(["a"])
+et.FastTextEncoder().fit(["some words"] * 9)
+et.training.fit("all-MiniLM-L6-v2", pairs, out="o")
+et.training.fit_nli("all-MiniLM-L6-v2", [(*pair, n % 3) for n, pair in enumerate(pairs)], out="o")
+et.training.fit_triplets("all-MiniLM-L6-v2", [(*pair, "c") for pair in pairs], out="o")
+et.training.to_sentence_transformer(et.SentenceEncoder())
+et.TextClassifier(method="few_shot").fit(texts, codes)
+et.TextClassifier(method="fine_tune").fit(texts, codes)
+et.TokenClassifier().fit([["a", "b"]] * 9, [["A", "B"]] * 9)
+et.TokenClassifier(method="fine_tune").fit([["a", "b"]] * 9, [["A", "B"]] * 9)
+et.probing.hidden_states(["a"])
+et.probing.random_states(["a"])
+et.probing.attention("a")
+et.probing.probe
+et.pretraining.pretrain("all-MiniLM-L6-v2", texts, out="o")
+et.pretraining.train_tokenizer(texts)
+et.pretraining.new_encoder(None, out="o")
+et.pretraining.extend_vocabulary("all-MiniLM-L6-v2", ["graphene"], out="o")
+et.SearchIndex.build(et.Corpus(texts), "i").search("word", reranker="t5")
+"""
+COMMANDS = """
+train triplets triplets.csv --out o
+pretrain articles.csv --text body --out o
+pretrain articles.csv --text body --add-words 5 --out o
+probe treebank.conllu
+classify train triplets.csv --text positive --label negative --method few_shot --out o
+topics articles.csv --text body --encoder t5 --out o
+"""
+
+
+@pytest.fixture
+def unusual(desk):
+    """A folder with a checkpoint of a family that only transformers reads."""
+    model = package_folder(PACKAGE) / "model"
+    shutil.copytree(model, desk / "t5", copy_function=shutil.copyfile)
+    config = json.loads((model / "config.json").read_text("utf-8"))
+    (desk / "t5" / "config.json").write_text(json.dumps({**config, "model_type": "t5"}))
+    return desk
+
+
+def test_what_needs_more_names_the_extra(unusual):
+    code = f"""
+import embedtopics as et
+
+texts, codes = [f"word {{n}}" for n in range(40)], [n % 2 for n in range(40)]
+pairs = list(zip(texts, texts[1:]))
+for line in {NEEDS_MORE.strip().splitlines()}:
+    try:
+        exec(line)
+    except et.MissingExtraError as error:
+        print(error)
+    else:
+        print("ran:", line)
+"""
+    raised = python(HIDE + code, cwd=unusual).splitlines()
+    assert [line for line in raised if not NAMES_EXTRA.fullmatch(line)] == []
+    assert len(raised) == len(NEEDS_MORE.strip().splitlines())
+
+
+def test_commands_that_need_more_name_the_extra(unusual):
+    texts = "\n".join(f"a word,word {n},other {n % 2}" for n in range(40))
+    (unusual / "triplets.csv").write_text(f"anchor,positive,negative\n{texts}")
+    (unusual / "treebank.conllu").write_text("1\tcat\tcat\tNOUN\tN\t_\t0\troot\t_\t_\n\n")
+    code = f"""
+import contextlib, runpy
+for line in {COMMANDS.strip().splitlines()}:
+    sys.argv[1:] = line.split()
+    with contextlib.suppress(SystemExit), contextlib.redirect_stderr(sys.stdout):
+        runpy.run_module("embedtopics", run_name="__main__")
+"""
+    raised = re.findall("error: (.*)", python(HIDE + code, cwd=unusual))
+    assert [line for line in raised if not NAMES_EXTRA.fullmatch(line)] == []
+    assert len(raised) == len(COMMANDS.strip().splitlines())

@@ -20,6 +20,7 @@ from embedtopics.classification._heads import (
 )
 from embedtopics.classification._targets import LabelledTexts
 from embedtopics.decisions import Decision
+from embedtopics.encoders._base import require_torch
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._torch import check_device
 from embedtopics.errors import InputError
@@ -68,6 +69,7 @@ def fit_few_shot(
     folder: Path,
 ) -> FittedHead:
     """Train an encoder on pairs of labelled texts, then fit a head on its vectors."""
+    require_torch('method="few_shot"')
     settings = step_settings({**FEW_SHOT, **options}, "tokens_at_once")
     texts, codes = labelled.texts, labelled.codes
     marks = label_marks(codes, len(labelled.classes), model.head == "ordinal")

@@ -25,7 +25,7 @@ from embedtopics.classification._heads import (
 )
 from embedtopics.classification._pairs import learn_batches, step_settings
 from embedtopics.classification._storage import read_folder, refuse_damage, write_folder
-from embedtopics.encoders._base import readable
+from embedtopics.encoders._base import readable, require_torch
 from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_checkpoint
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
@@ -150,8 +150,7 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
         self.head_: LinearHead = fit_head("softmax", vectors, of_word, strength)
 
     def _fine_tune(self, sentences: list[list[str]], codes: list[Int64Array], seed: int) -> None:
-        import torch
-
+        torch = require_torch('method="fine_tune"')
         settings = step_settings({**FINE_TUNE, "random_state": seed, **(self.training or {})})
         recipe, names = self.encoder_.recipe, dict(enumerate(self.classes_.tolist()))
         with torch.random.fork_rng([]):

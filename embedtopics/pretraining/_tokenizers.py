@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from embedtopics._utils.checks import checked_choice, checked_count, resolve_seed
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics.corpus._corpus import Corpus
+from embedtopics.encoders._base import require_torch
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._torch import silent_transformers
 from embedtopics.errors import InputError
@@ -85,6 +86,8 @@ def train_tokenizer(
     ['graphene']
     """
     from tokenizers.processors import TemplateProcessing
+
+    require_torch("train_tokenizer")
     from transformers import PreTrainedTokenizerFast
 
     checked_choice(kind, "kind", KINDS)
@@ -206,7 +209,7 @@ def new_encoder(
     >>> tokenizer = train_tokenizer(corpus, "wordpiece")  # doctest: +SKIP
     >>> pretrain(new_encoder(tokenizer, out="empty"), corpus, out="mine")  # doctest: +SKIP
     """
-    import torch
+    torch = require_torch("new_encoder")
     from transformers import BertConfig, BertForMaskedLM
 
     checked_count(layers, "layers")

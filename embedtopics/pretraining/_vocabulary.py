@@ -16,6 +16,7 @@ from embedtopics._utils.folders import check_output_folder, replacing_folder, wr
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.decisions import Decision, counted
+from embedtopics.encoders._base import require_torch
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_json
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import load_vocabulary
@@ -96,6 +97,7 @@ def extend_vocabulary(
     >>> made.words.pieces[0]  # doctest: +SKIP
     'graph ##ene'
     """
+    require_torch("extend_vocabulary")
     asked = transformer_of(encoder)
     folder = check_output_folder(Path(out), KIND)
     vocabulary = load_vocabulary(asked.recipe.checkpoint, asked.recipe.trusts_code)

@@ -21,7 +21,7 @@ from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.folders import MANIFEST, replacing_folder
 from embedtopics._utils.progress import progress_bar
 from embedtopics.decisions import Decision, counted
-from embedtopics.encoders._base import readable
+from embedtopics.encoders._base import readable, require_torch
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, PlainVocabulary, load_vocabulary
 from embedtopics.encoders.sentence._running import longest_first, token_batches
 from embedtopics.errors import InputError, ModelLoadError
@@ -417,8 +417,7 @@ def attention(text: str | Sequence[str], encoder: Any = DEFAULT_MODEL) -> Attent
     ModelLoadError
         If the checkpoint cannot be loaded, or does not return its attention.
     """
-    import torch
-
+    torch = require_torch("attention")
     [whole] = read_texts([text]).texts
     source = source_of(encoder)
     vocabulary = load_vocabulary(source.checkpoint, source.trusts_code)

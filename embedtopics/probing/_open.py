@@ -12,6 +12,7 @@ from typing import Any, cast
 from embedtopics._utils.checks import checked_count
 from embedtopics._utils.display import one_line
 from embedtopics.decisions import Decision
+from embedtopics.encoders._base import require_torch
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._checkpoint import Checkpoint
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
@@ -105,7 +106,7 @@ class _RandomModel(SentenceEncoder):
 @contextmanager
 def random_model(encoder: Any, random_state: int) -> Iterator[SentenceEncoder]:
     """Yield an encoder with the same architecture and vocabulary, and freshly drawn weights."""
-    import torch
+    torch = require_torch("a random model")
     from transformers import AutoConfig, AutoModel
 
     seed = checked_count(random_state, "random_state", 0)

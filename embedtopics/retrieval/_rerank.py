@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.checks import require
 from embedtopics.encoders.sentence._checkpoint import read_json, required
 from embedtopics.errors import InputError, ModelLoadError
 
@@ -24,8 +25,8 @@ def load_cross_encoder(name: str | os.PathLike[str]) -> Any:
     from embedtopics._utils.display import one_line
     from embedtopics.encoders.sentence._torch import silent_transformers
 
+    CrossEncoder = require("sentence_transformers", "a cross-encoder", "torch").CrossEncoder
     folder = _folder_of(name)
-    from sentence_transformers import CrossEncoder
 
     try:
         with silent_transformers():

@@ -245,10 +245,14 @@ def cached_snapshot(repository: str, revision: str | None) -> Path:
     Without ``modules.json`` a model could be pooled wrongly: such a folder counts only where the
     cache has noted that the file does not exist.
     """
+    from huggingface_hub import constants  # the rest takes four tenths of a second to import
+
+    place = f"hub cache ({repository}"
+    if not Path(constants.HF_HUB_CACHE, f"models--{repository.replace('/', '--')}").is_dir():
+        raise Miss(f"{place}: not there)")
     from huggingface_hub import _CACHED_NO_EXIST, try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
-    place = f"hub cache ({repository}"
     try:
         modules = try_to_load_from_cache(repository, "modules.json", revision=revision)
         config = try_to_load_from_cache(repository, "config.json", revision=revision)

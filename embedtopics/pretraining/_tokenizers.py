@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from embedtopics._utils.checks import checked_choice, checked_count, resolve_seed
+from embedtopics._utils.checks import checked_choice, checked_count, require, resolve_seed
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.encoders._base import require_torch
@@ -87,9 +87,7 @@ def train_tokenizer(
     """
     from tokenizers.processors import TemplateProcessing
 
-    require_torch("train_tokenizer")
-    from transformers import PreTrainedTokenizerFast
-
+    make: Any = require("transformers", "train_tokenizer", "torch").PreTrainedTokenizerFast
     checked_choice(kind, "kind", KINDS)
     family = _BERT if kind == "wordpiece" else _ROBERTA
     checked_count(vocab_size, "vocab_size", len(family) + 1)
@@ -106,7 +104,6 @@ def train_tokenizer(
         pair=f"{first} $A {second}",
         special_tokens=[(token, tokenizer.token_to_id(token)) for token in (first, last)],
     )
-    make: Any = PreTrainedTokenizerFast
     return make(  # type: ignore[no-any-return]
         tokenizer_object=tokenizer,
         pad_token=family.pad,

@@ -290,8 +290,7 @@ def _write(
             got = f"{len(transformer.tokenizer) - n_before} of {len(words)} could be added"
             raise InputError("words", "words that the tokenizer can take", found=got)
         _enlarge(transformer.model, n_before, rows)
-        masked = _masked_model(checkpoint)
-        if masked is not None:
+        if (masked := _masked_model(checkpoint)) is not None:
             _enlarge(masked, n_before, rows)
         with replacing_folder(folder, KIND) as fresh:
             model.save(str(fresh), create_model_card=False)
@@ -322,9 +321,8 @@ def _enlarge(model: Any, n_tokens: int, rows: list[list[list[int]]]) -> None:
     size = n_tokens + len(rows)  # spare rows of the table are used first
     if size > model.get_input_embeddings().weight.shape[0]:
         model.resize_token_embeddings(size, mean_resizing=False)
-    outputs = model.get_output_embeddings()
     tables = [model.get_input_embeddings().weight]
-    if outputs is not None:
+    if (outputs := model.get_output_embeddings()) is not None:
         # Tied weights are one table; a bias is another.
         if outputs.weight is not tables[0]:
             tables.append(outputs.weight)

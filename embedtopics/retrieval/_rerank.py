@@ -96,8 +96,7 @@ def _check_weights(folder: Path) -> None:
             folder, use_safetensors=True, local_files_only=True, trust_remote_code=False,
             output_loading_info=True,
         )  # fmt: skip
-        missing = sorted(report["missing_keys"])
-        if missing:
+        if missing := sorted(report["missing_keys"]):
             raise ModelLoadError(
                 f"{folder} lacks {len(missing)} tensors of a {names[0]}, such as {missing[0]}; "
                 "fetch the checkpoint again"

@@ -126,7 +126,7 @@ def sum_rows(
     bounds = np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=n_groups))])
     times = np.ones(len(rows)) if weights is None else weights
     members = csr_matrix((times[order], rows[order], bounds), (n_groups, counts.shape[0]))
-    summed = members @ counts  # adds the rows of a group in their order
+    summed: csr_matrix = members @ counts  # adds the rows of a group in their order
     summed.sort_indices()
     return summed
 

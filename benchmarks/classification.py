@@ -193,11 +193,15 @@ def render(result: Mapping[str, Any]) -> str:
             parts.append(f"{n} labels of a class (mean ± deviation of the draws; in brackets CPU "
                          "seconds to fit, and to predict the test texts):")  # fmt: skip
             parts.append(_few_table(rows))
+        elif name in DRAWN:
+            parts += [DRAWN[name], _mean_table(rows)]
         else:
             title, columns = TABLES[name]
             cells = [[show(row) for show in columns.values()] for row in rows]
             parts += [title, markdown_table(list(columns), cells)]
-        parts.append(f"Measured on {section['date']}.")
+        on = " with one ".join(section["machine"][kind] for kind in ("cpu", "gpu")
+                               if kind in section["machine"])  # fmt: skip
+        parts.append(f"Measured on {section['date']}: {on}.")
     return "\n\n".join(parts)
 
 
@@ -225,24 +229,37 @@ def _few_table(found: list[dict[str, Any]]) -> str:
     return markdown_table(header, rows)
 
 
+def _mean_table(rows: list[dict[str, Any]]) -> str:
+    """Return the mean of the draws, and in brackets the least and the largest, by method."""
+    score = "macro_f1" if "macro_f1" in rows[0] else "accuracy"
+    by_case: dict[tuple[Any, ...], dict[str, list[float]]] = {}
+    for row in rows:
+        case = by_case.setdefault((row.get("corpus", "trec_questions"), row.get("n", 320)), {})
+        case.setdefault(row.get("method", row.get("options")), []).append(row[score])
+    methods = list(dict.fromkeys(name for case in by_case.values() for name in case))
+    cells = [
+        [corpus, str(n), *(_spread(case[name]) if name in case else "" for name in methods)]
+        for (corpus, n), case in by_case.items()
+    ]
+    return markdown_table(["corpus", "labels", *methods], cells)
+
+
+def _spread(scores: list[float]) -> str:
+    ends = f" ({min(scores):.3f} to {max(scores):.3f})" if len(scores) > 1 else ""
+    return f"{np.mean(scores):.3f}{ends}"
+
+
 def _interval(row: Mapping[str, Any], name: str) -> str:
     return f"{row[name]:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
 
 
+DRAWN = {
+    "small": "Macro F1 of up to 300 test texts after so many labels of a random sample: mean of "
+    "three draws, in brackets least and largest. Numbers without brackets are one draw.",
+    "ulmfit": "ULMFiT's options at a peak rate of 1e-4, 40 steps: accuracy of three draws.",
+}
 Shown = tuple[str, dict[str, Callable[[Mapping[str, Any]], str]]]
 TABLES: dict[str, Shown] = {
-    "small": (
-        "Macro F1 after 100 and 300 labels of a random sample:",
-        {
-            "corpus": lambda row: row["corpus"],
-            "labels": lambda row: f"{row['n']:,}",
-            "seed": lambda row: str(row["seed"]),
-            "method": lambda row: row["method"],
-            "taken": lambda row: row["taken"],
-            "macro F1": lambda row: f"{row['macro_f1']:.3f}",
-            "CPU s": lambda row: f"{row['cpu_seconds']:.0f}",
-        },
-    ),
     "fine_tune": (
         "All weights at equal steps, beside transformers' Trainer; both measure 100 other texts "
         "once an epoch and keep the best weights:",
@@ -253,16 +270,6 @@ TABLES: dict[str, Shown] = {
             "steps": lambda row: str(row["n_steps"]),
             "accuracy": lambda row: f"{row['accuracy']:.1%}",
             "examples a CPU second": lambda row: f"{row['n_examples'] / row['cpu_seconds']:.1f}",
-        },
-    ),
-    "ulmfit": (
-        "ULMFiT's options on trec_questions, at a peak rate of 1e-4:",
-        {
-            "options": lambda row: row["options"],
-            "seed": lambda row: str(row["seed"]),
-            "steps": lambda row: str(row["n_steps"]),
-            "accuracy": lambda row: f"{row['accuracy']:.1%}",
-            "CPU s": lambda row: f"{row['cpu_seconds']:.0f}",
         },
     ),
     "words": (

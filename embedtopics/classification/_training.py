@@ -35,6 +35,7 @@ from embedtopics.classification._heads import (
 )
 from embedtopics.classification._pairs import (
     FEW_SHOT,
+    RATE_OF_WIDTH,
     fit_few_shot,
     label_marks,
     load_trained,
@@ -77,9 +78,6 @@ F1 of 200 others was .65 before the first step, .89 after 45 and after 120 (one 
 
 VALIDATIONS = 12
 """Validations of a run, however many epochs it has."""
-
-RATE_OF_WIDTH = 0.04
-"""Peak learning rate times the width of the encoder: 1e-4 for 384 dimensions, 5e-5 for 768."""
 
 HELD_OUT = 0.1
 """Default share of the texts on which "fine_tune" is measured."""

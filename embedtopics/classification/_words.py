@@ -23,7 +23,7 @@ from embedtopics.classification._heads import (
     grouped_folds,
     precision_recall_f1,
 )
-from embedtopics.classification._pairs import learn_batches, step_settings
+from embedtopics.classification._pairs import RATE_OF_WIDTH, learn_batches, step_settings
 from embedtopics.classification._storage import read_folder, refuse_damage, write_folder
 from embedtopics.encoders._base import readable, require_torch
 from embedtopics.encoders._registry import encoder_from_settings
@@ -45,8 +45,9 @@ if TYPE_CHECKING:
 METHODS = ("frozen", "fine_tune")
 KIND, MODEL = "word classifier", "model"
 
-FINE_TUNE = {"batch_size": 16, "learning_rate": 5e-5}
-"""Added to the defaults: 3 epochs, weight decay of 0.01."""
+BATCH, EPOCHS, LEAST_STEPS = 16, 3, 240
+"""Sentences in a batch, passes over them, and minimum number of steps. With 320 sentences of
+WNUT-17, the F1 of entities was 0 after 60 steps at 5e-5 and .32 after 240 at 1e-4 (one draw)."""
 
 CROSS_FIT_WORDS = 8_000
 """Words for the cross-validation of a "frozen" head, in whole sentences: more change nothing."""
@@ -70,7 +71,9 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
         each word (Devlin et al. 2019, section 5.3).
     training : mapping, optional
         Fields of `embedtopics.training.TrainingSettings` for "fine_tune", such as
-        ``{"epochs": 4, "learning_rate": 3e-5}``.
+        ``{"epochs": 4, "learning_rate": 3e-5}``. By default it takes 3 epochs, but at least 240
+        steps, at a peak learning rate of 1e-4 for vectors of 384 dimensions, in inverse
+        proportion to the width.
     random_state : int, Generator or None
 
     Attributes
@@ -151,8 +154,13 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
 
     def _fine_tune(self, sentences: list[list[str]], codes: list[Int64Array], seed: int) -> None:
         torch = require_torch('method="fine_tune"')
-        settings = step_settings({**FINE_TUNE, "random_state": seed, **(self.training or {})})
         recipe, names = self.encoder_.recipe, dict(enumerate(self.classes_.tolist()))
+        options = {"batch_size": BATCH, "random_state": seed, **(self.training or {})}
+        if "epochs" not in options:
+            n_steps = round(EPOCHS * len(sentences) / options["batch_size"])
+            options.setdefault("max_steps", max(LEAST_STEPS, n_steps))
+        options.setdefault("learning_rate", RATE_OF_WIDTH / (recipe.checkpoint.width or 768))
+        settings = step_settings(options)
         with torch.random.fork_rng([]):
             torch.manual_seed(seed)
             config = {"num_labels": len(names), "id2label": names}

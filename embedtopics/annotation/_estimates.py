@@ -204,7 +204,7 @@ def stopping(
             recall=recall,
         )
         width, after = widths.get(name, (math.nan, math.nan))
-        classes.append(StoppingOfClass(name, test, width, after, N_FURTHER))
+        classes.append(StoppingOfClass(name, *test, width, after))
     return Stopping(tuple(classes))
 
 
@@ -259,4 +259,4 @@ def recall_test(
         else:
             high = middle - 1
     bound = n_relevant / (taught_relevant + low) if taught_relevant + low else 0.0
-    return RecallTest(n_relevant, p, bound, target, p < level and n_relevant > 0)
+    return RecallTest(n_relevant, p, bound, p < level and n_relevant > 0)

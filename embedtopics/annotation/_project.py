@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,11 +21,12 @@ from embedtopics.annotation._codebook import (
     count_order,
     read_labels,
 )
-from embedtopics.annotation._journal import KIND, VERSION, Journal, Records
+from embedtopics.annotation._journal import KIND, NAME, VERSION, Journal, Records, read_events
 from embedtopics.annotation._loop import STRATEGIES, TeachingLoop
 from embedtopics.annotation._state import StudyState, StudyTexts
 from embedtopics.annotation.results import AnnotatorAgreement, Stopping, StudyReport, TextToLabel
 from embedtopics.corpus import Corpus
+from embedtopics.corpus._table_files import write_table
 from embedtopics.decisions import Decision, Exported
 from embedtopics.errors import InputError
 from embedtopics.inference import shares
@@ -341,7 +343,26 @@ class AnnotationProject:
         CorruptFileError
             The journal of the other study is damaged.
         """
-        return _tables.merge(self.state, folder)
+        header, *events = read_events(Path(folder) / NAME)
+        other, records = Records(header), self.state.records
+        for event in events:
+            other.apply(event)
+        if (other.kind, other.names) != (records.kind, records.names):
+            expected = f"a study of {records.kind} labels {', '.join(records.names)}"
+            description = f"{other.kind}: {', '.join(other.names)}"
+            raise InputError("folder", expected, found=description)
+        answers = [answer for text in other.answers for answer in other.current(text).values()]
+        n_new = 0
+        with self.state.lock:
+            for answer in sorted(answers, key=lambda one: one.number):
+                name = checked_annotator(answer.by)
+                present = records.current(answer.text).get(name)
+                if present is None or present.time < answer.time:
+                    fields = {**vars(answer), "by": name, "n_texts": len(self.state.texts)}
+                    del fields["number"]
+                    self.state.record("answer", **fields)
+                    n_new += 1
+        return n_new
 
     def classifier(self, method: str = "auto", **options: Any) -> TextClassifier:
         """Return a text classifier fitted to all labels but rare ones and those of test texts.
@@ -412,14 +433,25 @@ class AnnotationProject:
 
     def labels(self) -> pd.Series:
         """Return the label of each row of the corpus, None for none."""
-        return _tables.labels(self.state)
+        import pandas as pd
+
+        labelled, texts = self.state.labelled(), self.state.texts
+        keys = [texts.keys[row] if row >= 0 else "" for row in texts.of_row.tolist()]
+        values = [_tables.plain_labels(labelled.get(key), self.kind) for key in keys]
+        return pd.Series(values, index=self.corpus.index, dtype=object, name="label")
 
     def export(self, path: str | os.PathLike[str]) -> Exported:
         """Write `to_frame` to a .csv, .parquet or .jsonl file.
 
-        For `datasets`, use ``Dataset.from_pandas(study.to_frame())``.
+        In a .csv file, "|" separates the labels of a text. For `datasets`, use
+        ``Dataset.from_pandas(study.to_frame())``.
         """
-        return _tables.export(self.state, path)
+        frame = self.to_frame()
+        if "spans" in frame:
+            frame["spans"] = frame["spans"].map(json.dumps)
+        if self.state.is_multilabel and Path(path).suffix in (".csv", ".tsv"):
+            frame["label"] = [one if one is None else "|".join(one) for one in frame["label"]]
+        return write_table(frame, os.fspath(path), name="labels")
 
     def progress(self) -> dict[str, int]:
         """Return the numbers of distinct texts by status.

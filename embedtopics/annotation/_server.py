@@ -7,10 +7,9 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from embedtopics._utils.local_server import LocalServer
 from embedtopics.annotation._codebook import as_json, checked_annotator
+from embedtopics.annotation._estimates import N_FURTHER
 from embedtopics.annotation._loop import STREAMS
 from embedtopics.annotation._project import AnnotationProject
 from embedtopics.annotation.results import TextToLabel
@@ -22,8 +21,8 @@ log = logging.getLogger(__name__)
 ESTIMATE_EVERY = 5
 """Count labels after which quality and shares are estimated again."""
 
-MAX_HITS, EXCERPT, N_HINT_WORDS, MAX_POINTS = 50, 240, 50, 20_000
-"""Texts of a list, characters of each, characteristic words of a label, points of the map."""
+MAX_HITS, EXCERPT, N_HINT_WORDS = 50, 240, 50
+"""Texts of a list, characters of each, and characteristic words of a label."""
 
 
 class AnnotationServer(LocalServer):
@@ -44,7 +43,6 @@ class AnnotationServer(LocalServer):
         self._estimates: dict[str, Any] = {}
         self._estimated_at = -1
         self._estimating = threading.Lock()
-        self._positions: list[list[int]] | None = None
         posts = {
             "/api/next": self.next,
             "/api/label": self.label,
@@ -54,7 +52,7 @@ class AnnotationServer(LocalServer):
             "/api/queue": self.queue,
             "/api/hint": self.hint,
         }
-        gets = {"/api/state": self.state, "/api/noted": self.noted, "/api/map": self.map}
+        gets = {"/api/state": self.state, "/api/noted": self.noted}
         super().__init__("embedtopics.annotation", port, gets, posts)
         study.loop.start_background()
 
@@ -95,11 +93,11 @@ class AnnotationServer(LocalServer):
                     "low": _number(shares[one.name].low),
                     "high": _number(shares[one.name].high),
                     "width_after": _number(one.width_after),
-                    "further": one.further,
-                    "recall_bound": _number(one.recall.bound),
-                    "n_found": one.recall.n_found,
+                    "further": N_FURTHER,
+                    "recall_bound": _number(one.recall_bound),
+                    "n_found": one.n_found,
                 }
-                for one in stopping.classes
+                for one in stopping
             ]
             ends = [round(float(accuracy[name]), 4) for name in ("value", "low", "high")]
             self._estimates = {"accuracy": ends, "n": int(accuracy["n"]), "classes": classes}
@@ -165,32 +163,6 @@ class AnnotationServer(LocalServer):
             "note": "" if answer is None else answer.note,
             "unsure": answer is not None and answer.unsure,
         }
-
-    def map(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the texts on their first two principal components.
-
-        A point is the key, x and y from 0 to 1,000, and the codes of label and prediction, -1 for
-        none.
-        """
-        state = self.study.state
-        if self._positions is None:
-            vectors = state.vectors.matrix[:MAX_POINTS]
-            centred = vectors - vectors.mean(axis=0)
-            _values, directions = np.linalg.eigh(centred.T @ centred)
-            flat = centred @ directions[:, -2:]
-            low, high = np.quantile(flat, [0.005, 0.995], axis=0)
-            scaled = 1000 * (flat - low) / np.maximum(high - low, 1e-12)
-            self._positions = np.clip(scaled, 0, 1000).astype(int).tolist()
-        with state.lock:
-            labelled, chances = state.labelled(), self.study.loop.probabilities
-            code_of = {name: code for code, name in enumerate(state.records.names)}
-        keys = state.texts.keys
-        best = [-1] * len(keys) if chances is None else chances.argmax(axis=1).tolist()
-        points = [
-            [key, *position, code_of[labelled[key][0]] if labelled.get(key) else -1, predicted]
-            for key, position, predicted in zip(keys, self._positions, best, strict=False)
-        ]
-        return {"points": points}
 
     def queue(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Put texts at the head of the queue."""

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics.annotation._codebook import MULTILABEL, checked_annotator
-from embedtopics.annotation._journal import NAME, Records, read_events
+from embedtopics.annotation._codebook import MULTILABEL
 from embedtopics.annotation._state import StudyState
 from embedtopics.annotation.results import AnnotatorAgreement
-from embedtopics.corpus._table_files import write_table
-from embedtopics.decisions import Exported
-from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import Alpha, krippendorff_alpha
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NO_ALPHA = Alpha(*[float("nan")] * 3)
-SEPARATOR = "|"
-"""Separates the labels of a text in a csv file."""
 
 
 def plain_labels(labels: tuple[str, ...] | None, kind: str) -> Any:
@@ -66,50 +57,6 @@ def to_frame(state: StudyState) -> pd.DataFrame:
     if state.kind != "spans":
         columns.remove("spans")
     return pd.DataFrame(rows, columns=columns)
-
-
-def labels(state: StudyState) -> pd.Series:
-    """Return the label of each row of the corpus."""
-    import pandas as pd
-
-    labelled, texts = state.labelled(), state.texts
-    keys = [texts.keys[row] if row >= 0 else "" for row in texts.of_row.tolist()]
-    values = [plain_labels(labelled.get(key), state.kind) for key in keys]
-    return pd.Series(values, index=texts.corpus.index, dtype=object, name="label")
-
-
-def export(state: StudyState, path: str | os.PathLike[str]) -> Exported:
-    """Write the answers to a file."""
-    frame = to_frame(state)
-    if "spans" in frame:
-        frame["spans"] = frame["spans"].map(json.dumps)
-    if state.is_multilabel and Path(path).suffix in (".csv", ".tsv"):
-        frame["label"] = [None if one is None else SEPARATOR.join(one) for one in frame["label"]]
-    return write_table(frame, os.fspath(path), name="labels")
-
-
-def merge(state: StudyState, folder: str | os.PathLike[str]) -> int:
-    """Add the answers of another study that are new or later; return their number."""
-    header, *events = read_events(Path(folder) / NAME)
-    other, records = Records(header), state.records
-    for event in events:
-        other.apply(event)
-    if (other.kind, other.names) != (records.kind, records.names):
-        expected = f"a study of {records.kind} labels {', '.join(records.names)}"
-        description = f"{other.kind}: {', '.join(other.names)}"
-        raise InputError("folder", expected, found=description)
-    answers = [answer for text in other.answers for answer in other.current(text).values()]
-    n_new = 0
-    with state.lock:
-        for answer in sorted(answers, key=lambda one: one.number):
-            name = checked_annotator(answer.by)
-            present = records.current(answer.text).get(name)
-            if present is None or present.time < answer.time:
-                fields = {**vars(answer), "by": name, "n_texts": len(state.texts)}
-                del fields["number"]
-                state.record("answer", **fields)
-                n_new += 1
-    return n_new
 
 
 def agreement(state: StudyState) -> AnnotatorAgreement:

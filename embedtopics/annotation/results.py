@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from embedtopics._utils.display import Displayed
 from embedtopics.decisions import Decision
+from embedtopics.evaluation.results import ScoreTable
 from embedtopics.inference.results import MeasuredShares
 
 if TYPE_CHECKING:
@@ -33,28 +34,12 @@ class TextToLabel:
     stream: str
 
 
-@dataclass(frozen=True)
-class RecallTest:
-    """A test whether recall has reached a target.
-
-    Parameters
-    ----------
-    n_found : int
-        Number of labelled relevant texts.
-    p : float
-        p-value of the hypothesis that recall is below the target.
-    bound : float
-        One-sided lower bound of recall.
-    recall : float
-        The target.
-    enough : bool
-        Whether the test rejects the hypothesis.
-    """
+class RecallTest(NamedTuple):
+    """A test whether recall has reached a target; `bound` is a one-sided lower bound of recall."""
 
     n_found: int
     p: float
     bound: float
-    recall: float
     enough: bool
 
 
@@ -65,52 +50,43 @@ class StoppingOfClass:
     Parameters
     ----------
     name : str
-    recall : RecallTest
+    n_found : int
+        Number of labelled relevant texts.
+    p : float
+        p-value of the hypothesis that recall is below the target.
+    recall_bound : float
+        One-sided lower bound of recall.
+    enough : bool
+        Whether the test rejects the hypothesis.
     width : float
         Width of the 95 % interval of the share; NaN before the first estimate.
     width_after : float
-        Expected width after `further` more count labels.
-    further : int
+        Expected width after 50 more count labels.
     """
 
-    name: str
-    recall: RecallTest
+    name: str = field(metadata={"column": "class"})
+    n_found: int
+    p: float
+    recall_bound: float
+    enough: bool
     width: float
-    width_after: float
-    further: int
+    width_after: float = field(metadata={"column": "width_after_50"})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stopping(Displayed):
-    """Advice on stopping, class by class.
+class Stopping(ScoreTable[StoppingOfClass]):
+    """Advice on stopping, a row for each class.
 
     Parameters
     ----------
-    classes : tuple of StoppingOfClass
+    rows : tuple of StoppingOfClass
+    decisions : tuple of Decision
     """
 
-    classes: tuple[StoppingOfClass, ...]
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return a row for each class."""
-        import pandas as pd
-
-        rows = [
-            {
-                "class": one.name,
-                "n_found": one.recall.n_found,
-                "p": one.recall.p,
-                "recall_bound": one.recall.bound,
-                "enough": one.recall.enough,
-                "width": one.width,
-                f"width_after_{one.further}": one.width_after,
-            }
-            for one in self.classes
-        ]
-        return pd.DataFrame(rows)
+    row_type = StoppingOfClass
 
     def _summary(self) -> str:
-        bounds = [f"{one.name}: recall at least {one.recall.bound:.0%}" for one in self.classes[:3]]
+        bounds = [f"{one.name}: recall at least {one.recall_bound:.0%}" for one in self.rows[:3]]
         return ", ".join(bounds)
 
 

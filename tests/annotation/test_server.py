@@ -258,35 +258,6 @@ class TestInABrowser:
         assert marked[1] == ("fruit", text[-5:].strip())
         assert marked[0] == ("train", "script>")  # after an emoji, which is one character here
 
-    def test_a_line_on_the_map_lets_its_texts_come_next(self, browser, begin, truth):
-        study = begin()
-        with served(serve(study)) as server:
-            for _ in range(20):
-                text = do(server, "next", tab="a")["next"]
-                do(server, "label", key=text["key"], labels=[truth[text["text"]]])
-            Browser.until(lambda: study.loop.probabilities is not None)
-            points = json.loads(fetch(server, "/api/map")[2])["points"]
-            assert [one[0] for one in points] == study.keys
-            assert sum(one[3] >= 0 for one in points) == 20
-            assert {one[4] for one in points} <= {0, 1, 2}
-            assert all(0 <= value <= 1000 for one in points for value in one[1:3])
-            opened(browser, server.url)
-            browser.ask("document.querySelector('#map-open').click(); 0")
-            browser.wait("document.querySelectorAll('#map-key span').length === 3")
-            browser.ask(
-                "(() => { const map = document.querySelector('#map');"
-                " map.setPointerCapture = () => {}; const box = map.getBoundingClientRect();"
-                " const at = (kind, x, y) => map.dispatchEvent(new PointerEvent(kind, {buttons: 1,"
-                "  clientX: box.left + x * box.width, clientY: box.top + y * box.height}));"
-                " at('pointerdown', 0, 0); at('pointermove', 1, 0); at('pointermove', 1, 1);"
-                " at('pointermove', 0, 1); at('pointerup', 0, 1); return 0; })()"
-            )
-            n = len(study.keys)
-            said = f"{n} texts inside, {n - 20} of them"
-            browser.wait(f"document.querySelector('#map-said').textContent.includes('{said}')")
-            check_console(browser)
-        assert len(study.loop.requested) >= n - 22
-
     def test_a_killed_server_goes_on_and_two_tabs_share_no_text(self, browser, toy, tmp_path):
         import signal
         import subprocess

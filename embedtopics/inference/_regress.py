@@ -21,8 +21,7 @@ from embedtopics.inference._equations import (
     inverse_of,
     marginal_effects,
 )
-from embedtopics.inference._measurement import Measurement
-from embedtopics.inference._sample import Sample
+from embedtopics.inference._measurement import Measurement, Sample
 from embedtopics.inference.results import Regression
 from embedtopics.protocols import Float64Array, Int64Array
 

@@ -246,7 +246,6 @@ def power(
     group_share: float = 0.5,
     strata: Mapping[Any, tuple[int, float]] | MeasuredShares | None = None,
     accuracy: float | None = None,
-    correlation: float | None = None,
     confidence: float = 0.95,
     power: float = 0.8,
 ) -> LabelPlan:
@@ -271,8 +270,6 @@ def power(
         further gold rows of each for the last class; each row counts as a unit.
     accuracy : float, optional
         Share of correct predictions in each class; by default there are no predictions.
-    correlation : float, optional
-        Correlation of predictions and truth, instead of the accuracy.
     confidence, power : float
         Level of the interval or test, and the probability of detecting the effect.
 
@@ -285,20 +282,22 @@ def power(
     if strata is not None:
         return _stratified(n_rows, width, strata, confidence)
     checked_between(share, "share", 0, 1)
-    if correlation is None:
-        correlation = 0.0 if accuracy is None else _phi(share, accuracy)
-    variance = share * (1 - share)
+    variance, explained = share * (1 - share), 0.0
+    if accuracy is not None:  # of predictions that are right with the same probability
+        checked_between(accuracy, "accuracy", 0, 1)
+        predicted = share * accuracy + (1 - share) * (1 - accuracy)
+        shared = share * (accuracy - predicted)
+        explained = shared**2 / (variance * predicted * (1 - predicted))
     parts = 1.0
     if width is not None:
         allowed = (width / (2 * ndtri(0.5 + confidence / 2))) ** 2
     elif effect is not None:
         allowed = (effect / (ndtri(0.5 + confidence / 2) + ndtri(power))) ** 2
         parts = 1 / checked_between(group_share, "group_share", 0, 1) + 1 / (1 - group_share)
-    explained = correlation**2
     rest = allowed - explained * variance * parts / n_rows
     labels = (1 - explained) * variance * parts / rest if rest > 0 else np.inf
     n, alone = (float(np.ceil(one)) for one in (labels, variance * parts / allowed))
-    return LabelPlan(n, alone, float(correlation))
+    return LabelPlan(n, alone, float(explained**0.5))
 
 
 def _stratified(
@@ -368,13 +367,3 @@ def _clipped(
         enough = is_enough(np.clip(middle * spread, *bounds))
         low, high = (low, middle) if enough else (middle, high)
     return np.clip(high * spread, *bounds)
-
-
-def _phi(share: float, accuracy: float) -> float:
-    """Return the correlation of a class and its prediction, right with the same probability."""
-    checked_between(accuracy, "accuracy", 0, 1)
-    predicted = share * accuracy + (1 - share) * (1 - accuracy)
-    return float(
-        (share * accuracy - share * predicted)
-        / np.sqrt(share * (1 - share) * predicted * (1 - predicted))
-    )

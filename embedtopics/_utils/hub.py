@@ -3,7 +3,6 @@
 import re
 import tempfile
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +33,11 @@ def upload(
     private: bool,
     token: str | None,
     commit_message: str,
-    revision: str | None = None,
-    endpoint: str | None = None,
-    delete: Sequence[str] = (),
 ) -> str:
     """Upload a folder, into a private repository unless `private` is False; return its address."""
     from huggingface_hub import HfApi
 
-    api = HfApi(endpoint=endpoint, token=token, library_name="embedtopics")
+    api = HfApi(token=token, library_name="embedtopics")
     try:
         api.create_repo(repo_id, private=private, exist_ok=True)
         is_public = not api.model_info(repo_id).private
@@ -51,7 +47,7 @@ def upload(
                 warnings.filterwarnings("ignore", "It seems that you are about to commit a data")
                 commit = api.upload_folder(
                     repo_id=repo_id, folder_path=folder, commit_message=commit_message,
-                    revision=revision, delete_patterns=list(delete), ignore_patterns=list(_NEVER),
+                    ignore_patterns=list(_NEVER),
                 )  # fmt: skip
     # The exceptions come from the HTTP library under the client.
     except Exception as error:
@@ -71,7 +67,6 @@ class PushToHub:
     """Adds `push_to_hub` to objects that write themselves to a folder."""
 
     _hub_content = "model"
-    _hub_delete: tuple[str, ...] = ()
 
     def push_to_hub(self, repo_id: str, *, private: bool = True, token: str | None = None) -> str:
         """Upload to the Hugging Face hub; Python files and pickled weights are left out.
@@ -98,7 +93,7 @@ class PushToHub:
             refuses.
         """
         check_upload(repo_id)
-        options: Any = {"private": private, "token": token, "delete": self._hub_delete}
+        options: Any = {"private": private, "token": token}
         with tempfile.TemporaryDirectory() as parent:
             folder = self._hub_folder(Path(parent) / "content")
             return upload(folder, repo_id, commit_message=f"Upload {self._hub_content}", **options)

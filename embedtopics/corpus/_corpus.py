@@ -335,8 +335,8 @@ def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:
     return corpus
 
 
-def blank_corpus(corpus: Corpus, columns: Sequence[Any] = ()) -> Corpus:
-    """Return a corpus of the same rows without texts, ids, labels, notes and most columns."""
+def blank_corpus(corpus: Corpus) -> Corpus:
+    """Return a corpus of the same rows without texts, ids, labels, notes and columns."""
     is_text = corpus.status == TEXT
     nothing = read_texts([""], "texts").hashes
     hashes = np.where(is_text[:, None], corpus.hashes, nothing)
@@ -345,9 +345,7 @@ def blank_corpus(corpus: Corpus, columns: Sequence[Any] = ()) -> Corpus:
         texts=("",) * len(corpus),
         ids=tuple(content_ids(hashes)),
         status=corpus.status,
-        metadata=corpus.metadata[list(columns)].reset_index(drop=True),
-        time_column=corpus.time_column if corpus.time_column in columns else None,
-        group_column=corpus.group_column if corpus.group_column in columns else None,
+        metadata=pd.DataFrame(index=range(len(corpus))),
         source="texts left out",
         hashes=hashes,
         _distinct=corpus.distinct(),

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.hub import PushToHub
 from embedtopics.corpus._columns import read_id
 from embedtopics.decisions import Decision
 from embedtopics.encoders._contract import BaseEncoder
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from embedtopics.topics.results import TopicResult
 
 
-class SearchIndex(PushToHub):
+class SearchIndex:
     """Index of documents for search by meaning, by words or by both, with filters on metadata.
 
     `build` makes an index, `load` opens a saved one. An index is a folder, a temporary one by
@@ -48,7 +47,7 @@ class SearchIndex(PushToHub):
     Attributes
     ----------
     decisions : tuple of Decision
-        Decisions made when documents were added or exported in this process.
+        Decisions made when documents were added in this process.
 
     Examples
     --------
@@ -200,7 +199,7 @@ class SearchIndex(PushToHub):
 
     @property
     def measured(self) -> list[dict[str, Any]]:
-        """Measurements of each segment at its build: kind, recall@10, speed, bytes."""
+        """Measurements of each segment at its build: kind and recall@10."""
         version = self._reader.newest()
         return [
             {"segment": view.name, **segment.about}
@@ -375,7 +374,8 @@ class SearchIndex(PushToHub):
     def duplicates(self, threshold: float = 0.95) -> DuplicateGroups:
         """Find groups of documents with a cosine of at least `threshold`.
 
-        The vector of a document is the mean of its passages.
+        The vector of a document is the mean of its passages. Each document is compared with its 15
+        nearest neighbors; those of a group are linked by chains of neighbors.
         """
         return find_duplicates(self._reader, threshold)
 
@@ -469,29 +469,21 @@ class SearchIndex(PushToHub):
         copy = self._reader.collection.copy_to(Path(folder), overwrite=overwrite)
         return SearchIndex(copy, encoder=self._reader.given_encoder)
 
-    _hub_content = "a search index"
-    _hub_delete = ("segments/*",)
-    """Segments of an earlier version have other names."""
-
-    def _hub_folder(self, fresh: Path) -> Path:
-        return Path(self.save(fresh).folder)
-
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write all passages with their vectors and metadata to a Parquet file.
 
         Parameters
         ----------
         path : path
-            Such as ``passages.parquet``.
+            Such as ``passages.parquet``. Columns of the metadata with names that the file needs,
+            such as "text", get a suffix.
 
         Returns
         -------
         int
             Number of passages written.
         """
-        n, notes = export_parquet(self._reader.collection, self._reader.newest(), Path(path))
-        self.decisions = (*self.decisions, *notes)
-        return n
+        return export_parquet(self._reader.collection, self._reader.newest(), Path(path))
 
 
 def _checked_id(value: object) -> str:

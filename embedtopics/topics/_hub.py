@@ -9,7 +9,6 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ MOST_TOPICS = 500
 MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$:@^=/])")
 
 
-def model_card(result: TopicResult, name: str, license: str | None = None) -> str:
+def model_card(result: TopicResult, name: str) -> str:
     """Return the README.md of a shared result; labels and keywords in it are escaped."""
     has_text = result.documents.of_row >= 0
     n_outside = int((result.labels[has_text] == NOISE).sum())
@@ -45,14 +44,8 @@ def model_card(result: TopicResult, name: str, license: str | None = None) -> st
             "The texts are **not** part of it: every text is empty, and functions that need words "
             "raise an error. Embeddings and content hashes are part of it."
         )
-    # The head is YAML, and JSON strings are YAML.
-    languages = result.settings.get("languages") or ()
-    codes = [code for code in languages if re.fullmatch("[a-z]{2,3}", str(code))]
-    head = ["---", "library_name: embedtopics", 'tags: ["embedtopics", "topic-modeling"]']
-    head += [f"language: {json.dumps(codes)}"] if codes else []
-    head += [] if license is None else [f"license: {json.dumps(license)}"]
     parts = [
-        "\n".join([*head, "---"]),
+        '---\nlibrary_name: embedtopics\ntags: ["embedtopics", "topic-modeling"]\n---',
         f"# {plain(name.rpartition('/')[2])}",
         f"A topic model by embedtopics: {counts}, {n_outside:,} of them in no topic. {texts}",
         "## How to use it",
@@ -61,10 +54,6 @@ def model_card(result: TopicResult, name: str, license: str | None = None) -> st
         'topics.table(result)\ntopics.assign(result, ["a new text"]).labels\n```',
         "## Topics",
         _table(result),
-        "## Settings",
-        _list(result.settings),
-        "## Versions",
-        _list(result.versions),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -89,11 +78,7 @@ def _table(result: TopicResult) -> str:
     return head + "\n".join(rows) + (f"\n\nAnd {rest:,} more." if rest > 0 else "")
 
 
-def _list(values: Mapping[str, Any]) -> str:
-    return "\n".join(f"- {plain(name)}: {plain(value)}" for name, value in values.items())
-
-
-def without_texts(result: TopicResult, *, columns: Sequence[Hashable] = ()) -> TopicResult:
+def without_texts(result: TopicResult) -> TopicResult:
     """Return a result without its texts, to share it.
 
     Removed are the texts, their words, the term counts of each document, the constraints of the
@@ -103,18 +88,11 @@ def without_texts(result: TopicResult, *, columns: Sequence[Hashable] = ()) -> T
     Parameters
     ----------
     result : TopicResult
-    columns : sequence
-        Columns of the input to keep, such as the dates.
 
     Returns
     -------
     TopicResult
         The text of every row is "". Functions that describe topics again raise InputError.
-
-    Raises
-    ------
-    InputError
-        If there is no such column.
 
     Notes
     -----
@@ -122,14 +100,10 @@ def without_texts(result: TopicResult, *, columns: Sequence[Hashable] = ()) -> T
     reveals much of its text (Morris et al. 2023, "Text embeddings reveal (almost) as much as
     text"). Terms, keywords, names, settings, edits and decisions come from the texts.
     """
-    names = list(result.corpus.metadata.columns)
-    if missing := [name for name in columns if name not in names]:
-        raise InputError("columns", f"among {names}", missing[0])
     counts = result.term_counts.counts
     offsets = np.zeros(len(result.documents) + 1, dtype=np.int64)
     tokens = TokenStream(np.empty(0, dtype=np.int32), offsets, (), result.tokens.rules)
-    message = "Shared without the texts, their words and the columns of the input"
-    message += f" (except {list(columns)})." if columns else "."
+    message = "Shared without the texts, their words and the columns of the input."
     notes = {repr(note) for note in result.corpus.notes}
     decisions = [
         decision
@@ -138,7 +112,7 @@ def without_texts(result: TopicResult, *, columns: Sequence[Hashable] = ()) -> T
     ]
     return dataclasses.replace(
         result,
-        corpus=blank_corpus(recall_hashes(result.corpus, result.documents), columns),
+        corpus=blank_corpus(recall_hashes(result.corpus, result.documents)),
         tokens=tokens,
         term_counts=dataclasses.replace(
             result.term_counts, counts=csr_matrix(counts.shape, dtype=counts.dtype)
@@ -150,16 +124,12 @@ def without_texts(result: TopicResult, *, columns: Sequence[Hashable] = ()) -> T
 
 
 def push_to_hub(
-    result: TopicResult | str | Path,
+    result: TopicResult,
     repo_id: str,
     *,
     private: bool = True,
     include_texts: bool = False,
-    columns: Sequence[Any] = (),
-    license: str | None = None,
     token: str | None = None,
-    revision: str | None = None,
-    endpoint: str | None = None,
 ) -> str:
     """Upload a result to the Hugging Face hub, with a page that describes it.
 
@@ -167,24 +137,15 @@ def push_to_hub(
 
     Parameters
     ----------
-    result : TopicResult, str or Path
-        A result, or the folder of a saved one.
+    result : TopicResult
     repo_id : str
         "user/name"; created if it does not exist.
     private : bool
         Whether only you can see the repository. If True, an existing public repository is refused.
     include_texts : bool
         Whether to upload texts, ids and all columns of the input.
-    columns : sequence
-        Columns of the input to upload without the texts, such as the dates.
-    license : str, optional
-        Identifier of a license, such as "cc-by-4.0".
     token : str, optional
         By default the token that ``hf auth login`` stored.
-    revision : str, optional
-        Branch to upload to; by default the main branch.
-    endpoint : str, optional
-        Address of another hub.
 
     Returns
     -------
@@ -197,35 +158,17 @@ def push_to_hub(
         If the name is invalid, the client is offline, or the hub refuses.
     """
     check_upload(repo_id)
-    if not isinstance(result, TopicResult):
-        result = load_result(result)
-    if include_texts and columns:
-        raise InputError("columns", "empty with include_texts, which uploads all", columns)
-    shared = result if include_texts else without_texts(result, columns=columns)
+    shared = result if include_texts else without_texts(result)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_result(shared, folder)
         # The manifest does not list the page, so that people may edit it on the hub.
-        (folder / "README.md").write_text(model_card(shared, repo_id, license), "utf-8")
-        return upload(
-            folder,
-            repo_id,
-            private=private,
-            token=token,
-            revision=revision,
-            commit_message="Upload a topic model",
-            endpoint=endpoint,
-        )
+        (folder / "README.md").write_text(model_card(shared, repo_id), "utf-8")
+        message = "Upload a topic model"
+        return upload(folder, repo_id, private=private, token=token, commit_message=message)
 
 
-def from_pretrained(
-    name: str | os.PathLike[str],
-    *,
-    revision: str | None = None,
-    token: str | None = None,
-    cache_dir: str | Path | None = None,
-    endpoint: str | None = None,
-) -> TopicResult:
+def from_pretrained(name: str | os.PathLike[str], *, token: str | None = None) -> TopicResult:
     """Load a result from the Hugging Face hub or a folder.
 
     Every file is checked against the checksums in the manifest. No file is code.
@@ -234,14 +177,8 @@ def from_pretrained(
     ----------
     name : str or path
         "user/name" on the hub, or a folder.
-    revision : str, optional
-        Branch, tag or commit; only a commit cannot change.
     token : str, optional
         For a private repository; by default the token that ``hf auth login`` stored.
-    cache_dir : str or Path, optional
-        Folder of the downloads; by default the cache of the hub's client.
-    endpoint : str, optional
-        Address of another hub.
 
     Returns
     -------
@@ -266,10 +203,7 @@ def from_pretrained(
     try:
         folder = snapshot_download(
             str(name),
-            revision=revision,
             token=token,
-            cache_dir=cache_dir,
-            endpoint=endpoint,
             allow_patterns=[MANIFEST, *FILES],
             local_files_only=is_offline_mode(),
         )

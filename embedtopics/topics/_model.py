@@ -40,7 +40,6 @@ from embedtopics.terms.results import WordRules
 from embedtopics.topics._assign import Assignment, assign, known_documents
 from embedtopics.topics._clusters import Resolution
 from embedtopics.topics._describe import TermSettings, custom_weighting, describe_weighting
-from embedtopics.topics._hub import from_pretrained, push_to_hub
 from embedtopics.topics._pipeline import Stages, fit_topics
 from embedtopics.topics._propagation import checked_coverage
 from embedtopics.topics._storage import load_result, save_result
@@ -319,17 +318,6 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             tokens = dataclasses.replace(result.tokens, rules=WordRules(function=words))
             result = dataclasses.replace(result, tokens=tokens)
         return cls._of_result(result, encoder)
-
-    @classmethod
-    def from_pretrained(
-        cls, name: str | Path, *, encoder: str | Encoder | None = None, **options: Any
-    ) -> TopicModel:
-        """Load a model from the Hugging Face hub or a folder; see `topics.from_pretrained`."""
-        return cls._of_result(from_pretrained(name, **options), encoder)
-
-    def push_to_hub(self, repo_id: str, **options: Any) -> str:
-        """Upload the result, by default private and without texts; see `topics.push_to_hub`."""
-        return push_to_hub(self._fitted(), repo_id, **options)
 
     @classmethod
     def _of_result(cls, result: TopicResult, encoder: str | Encoder | None) -> TopicModel:

@@ -50,22 +50,6 @@ def test_a_static_encoder(hub, table, tokenizer, texts, tmp_path):
     np.testing.assert_array_equal(loaded.encode(texts), encoder.encode(texts))
 
 
-def test_an_index_and_the_next_version_of_it(hub, tiny_encoder, texts, tmp_path):
-    index = et.SearchIndex.build(texts, encoder=tiny_encoder)
-    index.push_to_hub("someone/index")
-    hub.repositories["someone/index"]["files"]["README.md"] = b"mine"
-    index.remove([index.ids[0]])
-    index.compact()
-    index.push_to_hub("someone/index")
-    stored = hub.repositories["someone/index"]
-    assert stored["private"] and stored["files"]["README.md"] == b"mine"
-    folder = fetched(hub, "someone/index", tmp_path / "fetched")
-    loaded = et.SearchIndex.load(folder, encoder=index.encoder, verify=True)
-    assert loaded.ids == index.ids and len(list((folder / "segments").iterdir())) == 1
-    found, expected = (one.search(texts[3], k=3) for one in (loaded, index))
-    assert [(hit.id, hit.score) for hit in found] == [(hit.id, hit.score) for hit in expected]
-
-
 def test_what_is_not_sent(hub, tiny_bert, table, tokenizer, monkeypatch):
     with refuses("dimensions"):  # a folder does not hold them
         exact_encoder(tiny_bert, dimensions=2).push_to_hub("someone/encoder")

@@ -73,18 +73,6 @@ def test_what_needs_words_or_would_be_measured_wrongly_is_refused(branches, blan
             ask()
 
 
-def test_columns_are_kept_by_name():
-    result = make_result(60, 3)
-    assert without_texts(result).corpus.time is None
-    kept = without_texts(result, columns=["date"])
-    assert kept.corpus.time.tolist() == result.corpus.time.tolist()
-    assert kept.corpus.status.tolist() == result.corpus.status.tolist()
-    assert len(set(kept.corpus.ids)) == len(kept.corpus)
-    with pytest.raises(InputError, match="got 'text'") as refused:
-        without_texts(result, columns=["text"])
-    assert refused.value.parameter == "columns"
-
-
 EVIL = "<script>alert('x')</script> | ![x](http://evil/x.png) `code` **b** \\ $$x$$ <!-- http://a.b"
 
 
@@ -114,16 +102,6 @@ def test_labels_are_shown_and_never_obeyed():
     assert "<script>alert('x')</script> | ![x](http://evil/x.png) `code` **b**" in text
     cells = [tag for tag, _ in tags.tags if tag == "td"]
     assert len(cells) == 3 * 5  # a label with a bar makes no further column
-
-
-def test_the_head_is_yaml_of_ours_alone():
-    yaml = pytest.importorskip("yaml")
-    page = model_card(evil_result(), "someone/topics", license='mit"\nprivate: true')
-    head = yaml.safe_load(page.split("---\n")[1])
-    assert head == {
-        "library_name": "embedtopics", "tags": ["embedtopics", "topic-modeling"],
-        "language": ["en"], "license": 'mit"\nprivate: true',
-    }  # fmt: skip
 
 
 def test_the_page_says_what_is_there(branched, blank):

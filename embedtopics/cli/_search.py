@@ -264,16 +264,14 @@ def info(index: opt.IndexFolder) -> None:
     typer.echo(_described(reader))
     listed = ", ".join(f"{name} ({kind})" for name, kind in reader.columns.items())
     typer.echo(f"columns: {printable(listed) or 'none'}")
-    columns = [(name, "number") for name in ("segment", "passages", "recall@10", "queries/s", "MB")]
+    columns = [(name, "number") for name in ("segment", "passages", "recall@10", "MB")]
     columns.insert(2, ("kind", "text"))
     rows = []
     for about in reader.measured:
-        recall, speed = map(about["measured"].get, ("recall", "queries_per_second"))
-        files = (reader.folder / "segments" / about["segment"]).rglob("*")
-        size = sum(file.stat().st_size for file in files if file.is_file())
+        folder = reader.folder / "segments" / about["segment"]
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
         cells = [about["segment"], f"{about['n']:,}", str(about["kind"])]
-        cells.append("" if recall is None else f"{recall:.3f}")
-        rows.append([*cells, "" if speed is None else f"{speed:,.0f}", f"{size / 1e6:,.1f}"])
+        rows.append([*cells, f"{about['measured']['recall']:.3f}", f"{size / 1e6:,.1f}"])
     print_table(columns, rows)
 
 

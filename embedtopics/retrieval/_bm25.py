@@ -34,7 +34,6 @@ from embedtopics._utils.folders import parse_json
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
 from embedtopics.retrieval.storage._catalog import damage
-from embedtopics.terms._spans import edit_distance, words_like
 from embedtopics.terms._stop_words import checked_languages, stems_of, stop_words_for
 from embedtopics.terms._tokens import PLAIN, tokenize, words_of
 from embedtopics.terms.results import WordRules
@@ -118,11 +117,6 @@ def lexical_settings(
 
 _STOP = "\x1f"
 """Prefix of a stop word in the index; no word of the tokenizer contains it."""
-
-
-def most_typos(word: str) -> int:
-    """Return the maximum edit distance of a word that is suggested for another."""
-    return 1 if len(word) <= 5 else 2
 
 
 def stop_form(word: str) -> str:
@@ -230,13 +224,6 @@ class LexicalSegment:
         of_word = slice(self.starts[number], self.starts[number + 1])
         return self.rows[of_word], self.counts[of_word]
 
-    def check(self, n_passages: int) -> None:
-        """Raise ValueError where a number is out of range: a checksum does not prove the source."""
-        lowest, highest = self.rows.min(initial=0), self.rows.max(initial=-1)
-        falls = (np.diff(self.starts) < 0).any() or (np.diff(self.ends) < 0).any()
-        if falls or lowest < 0 or highest >= n_passages or len(self.lengths) != n_passages:
-            raise ValueError(f"its words are not of {n_passages:,} passages")
-
 
 def build_lexical(folder: Path, texts: Sequence[str], settings: LexicalSettings) -> None:
     """Write the postings of a segment's passages."""
@@ -283,16 +270,6 @@ def open_lexical(folder: Path) -> LexicalSegment:
             )
         settings = LexicalSettings.from_json(about["settings"])
         arrays = {name: _open(folder / f"{name}.npy") for name in _ARRAYS}
-        starts, ends = arrays["starts"], arrays["ends"]
-        # Lengths can be checked without reading the arrays.
-        if not (
-            len(starts) == len(ends) >= 1
-            and starts[0] == ends[0] == 0
-            and starts[-1] == len(arrays["rows"]) == len(arrays["counts"])
-            and ends[-1] == len(arrays["letters"])
-            and len(arrays["lengths"]) == about["passages"]
-        ):
-            raise ValueError("their lengths do not match")
     except CorruptFileError:
         raise
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
@@ -365,31 +342,17 @@ class LexicalSearcher:
         # Lists of stop words hold meaningful words, such as *mill* or *value*. A stop word in at
         # most 1 % of the passages counts as an ordinary word; in a query of stop words, all count.
         words = query_words(query, self.settings)
-        n_holding = {word: self._n_holding(stop_form(word)) for word in words.stop_words}
+        n_holding = {word: self.n_holding(stop_form(word)) for word in words.stop_words}
         most = RARE_SHARE * self.n_passages if words.written else self.n_passages
         return words.with_stop_words(word for word, n in n_holding.items() if 0 < n <= most)
 
-    def _n_holding(self, form: str) -> int:
+    def n_holding(self, form: str) -> int:
+        """Return how many living passages hold a word."""
         n = 0
         for segment, mask in zip(self.segments, self.alive, strict=True):
             rows, _ = segment.postings(segment.find(form))
             n += len(rows) if mask is None else int(np.count_nonzero(mask[rows]))
         return n
-
-    def similar_forms(self, word: str) -> list[tuple[str, int]]:
-        """Return forms that a misspelled word may begin with, and how many passages hold each."""
-        candidates = {
-            form
-            for text in (word, self.settings.form(word) or word)
-            for part in self.segments
-            for form in words_like(text, part.letters, part.ends)
-            if len(word) > 2
-            and not form.startswith(_STOP)
-            and min(edit_distance(word[: len(form) + n], form) for n in (-1, 0, 1))
-            <= most_typos(word)
-        }
-        held = [(form, self._n_holding(form)) for form in sorted(candidates)]
-        return [(form, n) for form, n in held if n]
 
     def coverage_at(
         self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
@@ -451,7 +414,7 @@ class LexicalSearcher:
         terms: dict[str, _QueryTerm] = {}
         for form in words.written:
             numbers = tuple(segment.find(form) for segment in self.segments)
-            n = self._n_holding(form)
+            n = self.n_holding(form)
             if n:
                 rarity = math.log(1 + (self.n_passages - n + 0.5) / (n + 0.5))
                 terms[form] = _QueryTerm(numbers, words.weight(form) * rarity)

@@ -11,20 +11,16 @@ import numpy as np
 
 from embedtopics._utils.folders import replacing_file
 from embedtopics.corpus._texts import distinct_names
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.retrieval._reader import IndexVersion
 from embedtopics.retrieval.storage._collection import Collection
 
-FORMAT = 1
 DOCUMENTS_AT_ONCE = 10_000
 _PASSAGE_COLUMNS = ("id", "passage", "start", "stop", "text", "vector")
 
 
-def export_parquet(
-    collection: Collection, version: IndexVersion, path: Path
-) -> tuple[int, tuple[Decision, ...]]:
-    """Write a row for each passage; return their number, and decisions."""
+def export_parquet(collection: Collection, version: IndexVersion, path: Path) -> int:
+    """Write a row for each passage; return their number."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -40,11 +36,7 @@ def export_parquet(
             table = pa.Table.from_arrays(arrays, schema=schema)
             writer.write_table(table, row_group_size=DOCUMENTS_AT_ONCE)
             n += len(table)
-    renamed = [name for column, name in names.items() if name != column]
-    if not renamed:
-        return n, ()
-    message = f"Columns of metadata were renamed to {', '.join(renamed)}."
-    return n, (Decision("retrieval", "renamed_columns", renamed, message),)
+    return n
 
 
 def _schema(width: int, kinds: Mapping[str, str], names: Mapping[str, str]) -> Any:

@@ -215,13 +215,9 @@ def _open_segment(view: SegmentView, is_checked: bool) -> SegmentData:
         dense, lexical = open_dense(view.folder), open_lexical(view.folder / "lexical")
         if len(dense) != len(view.documents):
             raise ValueError(f"{len(dense):,} vectors of {len(view.documents):,} passages")
-        if is_checked:
-            lexical.check(len(view.documents))
         # Opened here, because NumPy leaves a damaged file open.
         with (view.folder / SUM).open("rb") as file:
             vector_sum = np.asarray(np.load(file, allow_pickle=False))
-        if vector_sum.shape != dense.vectors.shape[1:] or vector_sum.dtype != np.float64:
-            raise ValueError(f"{SUM} holds {vector_sum.dtype} of shape {vector_sum.shape}")
     except CorruptFileError:
         raise
     except (OSError, ValueError, EOFError, MemoryError) as error:

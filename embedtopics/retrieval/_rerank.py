@@ -4,108 +4,48 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import require
-from embedtopics.encoders.sentence._checkpoint import read_json, required
 from embedtopics.errors import InputError, ModelLoadError
 
 
 def load_cross_encoder(name: str | os.PathLike[str]) -> Any:
     """Load a cross-encoder from a folder, from the cache of the hub, or from the hub.
 
-    Code in a checkpoint is never run. The model is read from safetensors; of pickled weights of
-    further modules, sentence-transformers reads only tensors.
+    Code in a checkpoint is never run, and weights are read from safetensors.
     """
     from embedtopics._utils.display import one_line
     from embedtopics.encoders.sentence._torch import silent_transformers
 
     CrossEncoder = require("sentence_transformers", "a cross-encoder", "torch").CrossEncoder
-    folder = _folder_of(name)
-
     try:
         with silent_transformers():
-            _check_modules(folder)
-            _check_weights(folder)
             model: Any = CrossEncoder(
-                str(folder), device="cpu", local_files_only=True, trust_remote_code=False,
+                os.fspath(name), device="cpu", trust_remote_code=False,
                 model_kwargs={"use_safetensors": True},
             )  # fmt: skip
-    except ModelLoadError:
-        raise
     except Exception as error:  # transformers raises many kinds
         raise ModelLoadError(
-            f"expected a cross-encoder that sentence-transformers can load, got {folder}: "
-            f"{one_line(error)}; choose a checkpoint for sequence classification"
+            f"expected a cross-encoder that sentence-transformers can load, got {name}: "
+            f"{one_line(error)}; give the folder or the hub name of a checkpoint for ranking"
         ) from None
+    architecture = (model.config.architectures or ["no architecture"])[0]
+    # Another model would get a random head without a word.
+    if not architecture.endswith(("ForSequenceClassification", "ForCausalLM")):
+        raise ModelLoadError(
+            f"{name} ({architecture}) is not a cross-encoder; choose a checkpoint that was trained "
+            "for ranking"
+        )
     if model.num_labels != 1:
         raise ModelLoadError(
-            f"expected a cross-encoder with one output, got one with {model.num_labels} "
-            f"({folder}); choose one that was trained for ranking"
+            f"expected a cross-encoder with one output, got one with {model.num_labels} ({name}); "
+            "choose one that was trained for ranking"
         )
     return model
-
-
-def _folder_of(name: str | os.PathLike[str]) -> Path:
-    from embedtopics.encoders.sentence._loading import Miss, cached_snapshot, download_snapshot
-
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        return folder.absolute()
-    if folder.exists() or os.fspath(name).startswith("."):
-        raise ModelLoadError(
-            f"expected the folder of a cross-encoder or a hub name, got {name!r}; check the path"
-        )
-    reasons = []
-    for fetch in (cached_snapshot, partial(download_snapshot, with_code=False)):
-        try:
-            return fetch(os.fspath(name), None).absolute()
-        except Miss as miss:
-            reasons.append(str(miss))
-    raise ModelLoadError(
-        f"there is no cross-encoder {os.fspath(name)!r}; tried in order: folder {name}; "
-        f"{'; '.join(reasons)}; give the folder of a checkpoint, or connect to the network once"
-    )
-
-
-def _check_modules(folder: Path) -> None:
-    """Refuse modules that sentence-transformers would import from the checkpoint."""
-    path = folder / "modules.json"
-    for module in read_json(path, list) if path.is_file() else []:
-        if not str(module["type"]).startswith("sentence_transformers."):
-            raise ModelLoadError(
-                f"{folder} has the module {module['type']!r}, and code in a checkpoint is never "
-                "run; choose a cross-encoder of sentence-transformers' own modules"
-            )
-
-
-def _check_weights(folder: Path) -> None:
-    """Refuse missing weights; a random head would otherwise go unnoticed."""
-    names = read_json(required(folder / "config.json")).get("architectures") or [""]
-    config = folder / "config_sentence_transformers.json"
-    model_type = read_json(config).get("model_type") if config.is_file() else None
-    if str(names[0]).endswith("ForSequenceClassification"):
-        from transformers import AutoModelForSequenceClassification
-
-        _, report = AutoModelForSequenceClassification.from_pretrained(
-            folder, use_safetensors=True, local_files_only=True, trust_remote_code=False,
-            output_loading_info=True,
-        )  # fmt: skip
-        if missing := sorted(report["missing_keys"]):
-            raise ModelLoadError(
-                f"{folder} lacks {len(missing)} tensors of a {names[0]}, such as {missing[0]}; "
-                "fetch the checkpoint again"
-            )
-    elif not str(names[0]).endswith("ForCausalLM") and model_type != "CrossEncoder":
-        raise ModelLoadError(
-            f"{folder} ({names[0] or 'no architecture'}) is not a cross-encoder; choose a "
-            "checkpoint that was trained for ranking"
-        )
 
 
 def resolve_reranker(reranker: Any) -> Callable[[list[tuple[str, str]]], Any]:

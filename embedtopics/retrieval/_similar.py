@@ -39,16 +39,7 @@ UNLIKE = 0.5
 """Weight of the documents in `unlike`; the others have 1 (Rocchio 1971)."""
 
 N_NEIGHBORS = 15
-"""Neighbors in the graph of documents. Documents whose neighbors are all near-duplicates are also
-compared with each other."""
-
-CELLS_AT_ONCE = 1 << 22
-"""Cosines in memory at a time."""
-
-PAIRS_AT_ONCE = 1 << 14
-
-ROUNDING = 1e-5
-"""Upper bound of the error of matrix products in float32."""
+"""Neighbors in the graph of documents."""
 
 
 def find_similar(
@@ -225,6 +216,9 @@ def _near_pairs(
     vectors: FloatArray, least: float
 ) -> tuple[list[tuple[int, int, float]], Int64Array, float]:
     """Return near pairs, the group of each document, and the recall of the graph."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
     n = len(vectors)
     if n < 2:
         return [], np.arange(n, dtype=np.int64), 1.0
@@ -239,51 +233,9 @@ def _near_pairs(
     pairs = list(
         zip(low[order].tolist(), high[order].tolist(), cosines[order].tolist(), strict=True)
     )
-    labels = _components(n, low, high)
-    if graph.k < n - 1:
-        labels = _join_full(vectors, np.flatnonzero(near[:, -1]), least, labels)
+    links = coo_matrix((np.ones(len(low), dtype=np.int8), (low, high)), shape=(n, n))
+    labels = connected_components(links, directed=False)[1].astype(np.int64)
     return pairs, labels, graph.recall
-
-
-def _components(n: int, first: Int64Array, second: Int64Array) -> Int64Array:
-    """Return the connected component of each of n nodes."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    links = coo_matrix((np.ones(len(first), dtype=np.int8), (first, second)), shape=(n, n))
-    labels: Int64Array = connected_components(links, directed=False)[1].astype(np.int64)
-    return labels
-
-
-def _join_full(
-    vectors: FloatArray, full: Int64Array, least: float, labels: Int64Array
-) -> Int64Array:
-    """Join groups by the near pairs that the graph lacks.
-
-    In such a pair, all neighbors of both documents are near-duplicates: both are in `full`.
-    """
-    first_of: dict[bytes, int] = {}
-    copy_of = [first_of.setdefault(vectors[place].tobytes(), place) for place in full.tolist()]
-    labels = _components(int(labels.max()) + 1, labels[full], labels[copy_of])[labels]
-    places = np.array(sorted(first_of.values()), dtype=np.int64)
-    step = max(1, CELLS_AT_ONCE // max(1, len(places)))
-    for begin in range(0, len(places), step):
-        part = places[begin : begin + step]
-        cosines = vectors[part] @ vectors[places].T
-        cosines[labels[part][:, None] == labels[places][None, :]] = -1.0
-        rows, columns = np.nonzero(cosines >= least - ROUNDING)
-        near = cosines[rows, columns] >= least + ROUNDING
-        rows, columns = part[rows], places[columns]
-        unsure = np.flatnonzero(~near)
-        for start in range(0, len(unsure), PAIRS_AT_ONCE):
-            some = unsure[start : start + PAIRS_AT_ONCE]
-            # Not by BLAS, whose last bits depend on the number of threads.
-            near[some] = least <= np.einsum(
-                "ij,ij->i", vectors[rows[some]], vectors[columns[some]], dtype=np.float64
-            )
-        first, second = labels[rows[near]], labels[columns[near]]
-        labels = _components(int(labels.max()) + 1, first, second)[labels]
-    return labels
 
 
 TOPIC_COLUMNS = ("topic", "topic_name", "map_x", "map_y")

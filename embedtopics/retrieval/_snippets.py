@@ -14,11 +14,10 @@ import numpy.typing as npt
 from embedtopics.retrieval._bm25 import (
     LexicalSettings,
     QueryWords,
-    most_typos,
     query_words,
     stop_form,
 )
-from embedtopics.terms._spans import edit_distance, word_spans
+from embedtopics.terms._spans import edit_distance, word_spans, words_like
 from embedtopics.terms._tokens import words_of
 
 if TYPE_CHECKING:
@@ -211,13 +210,20 @@ def suggest(version: IndexVersion, collection: Collection, query: str) -> dict[s
     suggestions: dict[str, str] = {}
     for word in lexical.missing(query)[:WORDS_SUGGESTED]:
         # The index holds stems: compare with words of the passages that hold a similar stem.
+        stem, most_edits = lexical.settings.form(word) or word, 1 if len(word) <= 5 else 2
+        forms = {
+            form
+            for text in (word, stem)
+            for part in lexical.segments
+            for form in words_like(text, part.letters, part.ends)
+            if len(word) > 2 and edit_distance(text[: len(form)], form) <= most_edits
+        }
         near = [
-            (distance, -n_holding, other)
-            for form, n_holding in lexical.similar_forms(word)
+            (edit_distance(word, other), -lexical.n_holding(form), other)
+            for form in sorted(forms)
             for other in _words_of_form(version, collection, form)
-            if (distance := edit_distance(word, other)) <= most_typos(word)
         ]
-        if near:
+        if near and min(near)[0] <= most_edits:
             suggestions[word] = min(near)[2]
     return suggestions
 

@@ -559,12 +559,4 @@ def _within(name: str, numbers: npt.NDArray[Any] | None, low: int, high: int) ->
 def _check_sparse(name: str, matrix: Any, shape: tuple[int, int]) -> None:
     if matrix.shape != shape:
         raise ValueError(f"{name} has the shape {matrix.shape}, expected {shape}")
-    starts, columns = matrix.indptr, matrix.indices
-    if starts.dtype.kind != "i" or columns.dtype.kind != "i":
-        raise ValueError(f"{name} has indices that are not integers")
-    if matrix.data.dtype.kind not in "if" or len(columns) != len(matrix.data):
-        raise ValueError(f"{name} has {len(matrix.data)} values and {len(columns)} columns")
-    if len(starts) != shape[0] + 1 or starts[0] != 0 or starts[-1] != len(columns):
-        raise ValueError(f"{name} has inconsistent row offsets")
-    _within(f"rows of {name}", np.diff(starts), 0, len(columns) + 1)
-    _within(f"columns of {name}", columns, 0, shape[1])
+    matrix.check_format(full_check=True)

@@ -14,7 +14,6 @@ from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval._bm25 import parse_query
 from embedtopics.retrieval._similar import UNLIKE
 from embedtopics.retrieval._snippets import _shorten
-from embedtopics.terms._spans import edit_distance
 from embedtopics.terms._tokens import texts_with, words_of
 from tests.factories import python, refuses
 from tests.retrieval.oracle import Tiny, build
@@ -236,21 +235,6 @@ class TestSuggestions:
         assert found.mode == "lexical" and found.suggestions == {
             "parliamant": "parliament", "minster": "minister", "presidnt": "president",
         }  # fmt: skip
-        for form, n in news._reader.newest().lexical.similar_forms("goverment"):
-            assert n and not form.startswith("\x1f")
-
-    @given(st.text("abc", max_size=5), st.text("abc", max_size=5))
-    def test_distance_against_its_recursion(self, one, other):
-        def distance(a, b):
-            if not a or not b:
-                return len(a) + len(b)
-            options = [distance(a[1:], b) + 1, distance(a, b[1:]) + 1,
-                       distance(a[1:], b[1:]) + (a[0] != b[0])]  # fmt: skip
-            if a[:2] == b[1::-1][-2:] and len(a) > 1 < len(b):
-                options.append(distance(a[2:], b[2:]) + 1)
-            return min(options)
-
-        assert edit_distance(one, other) == distance(one, other)
 
 
 def test_names_that_other_libraries_use_work_or_name_the_way(index):
@@ -327,7 +311,7 @@ def index_passages(index):
 
 
 def held(index):
-    return index._reader.newest().lexical._n_holding("heart")
+    return index._reader.newest().lexical.n_holding("heart")
 
 
 class TestSimilar:

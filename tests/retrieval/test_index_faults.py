@@ -1,7 +1,5 @@
 """Leftovers, full disks, damaged files, and many at once: an index is as before, or as after."""
 
-import hashlib
-import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -148,22 +146,6 @@ def test_no_answer_is_given_of_a_file_with_a_flipped_bit(tmp_path, mode):
         path.write_bytes(content)
     found = SearchIndex.load(tmp_path / "i", verify=False).search("text 3", 5, **asked).hits
     assert [[hit.id for hit in hits] for hits in found] == [[h.id for h in hs] for hs in expected]
-
-
-def test_rows_of_no_passage_with_the_right_checksum_are_refused(tmp_path):
-    SearchIndex.build(
-        ["a b", "b c"], tmp_path / "i", encoder=None, languages=[], embeddings=np.eye(2, 8),
-        show_progress=False,
-    )  # fmt: skip
-    (path,) = (tmp_path / "i").rglob("rows.npy")
-    np.save(path, np.load(path) + 5)
-    connection = sqlite3.connect(tmp_path / "i" / "catalog.sqlite")
-    about = (hashlib.sha256(path.read_bytes()).hexdigest(), "lexical/rows.npy")
-    connection.execute("UPDATE files SET sha256 = ? WHERE path = ?", about)
-    connection.commit()
-    connection.close()
-    with pytest.raises(CorruptFileError, match="not of 2 passages"):
-        SearchIndex.load(tmp_path / "i").search("b", 2, "lexical")
 
 
 @pytest.mark.parametrize("how", ["missing", "truncated", "longer", "flipped"])

@@ -289,7 +289,7 @@ def test_export_equals_what_the_index_holds(index, frame, tmp_path):
 def test_export_renames_columns_that_would_be_its_own(tmp_path):
     frame = pd.DataFrame({"id": ["a"], "text": ["cat"], "start": [1]})
     index = build(frame, text="text", id="id")
-    assert index.export(tmp_path / "x.parquet") == 1 and index.decisions[-1].value == ["start_2"]
+    assert index.export(tmp_path / "x.parquet") == 1
     assert "start_2" in pd.read_parquet(tmp_path / "x.parquet")
     index.remove(["a"])
     with pytest.raises(InputError, match="no documents to export"):

@@ -6,7 +6,7 @@ import pytest
 
 from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError
-from embedtopics.retrieval import SearchIndex, _similar
+from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval.storage._checks import check
 from tests.factories import make_result, refuses
 from tests.retrieval.oracle import Tiny, build
@@ -126,16 +126,11 @@ def around(rng, centre, n, spread):
     return centre + spread * rng.normal(size=(n, len(centre)))
 
 
-@pytest.mark.parametrize("cells", [1 << 22, 16])
-def test_duplicates_are_those_of_all_pairs(monkeypatch, cells):
-    monkeypatch.setattr(_similar, "CELLS_AT_ONCE", cells)
-    monkeypatch.setattr(_similar, "PAIRS_AT_ONCE", 3)
+def test_duplicates_are_those_of_all_pairs():
     rng = np.random.default_rng(5)
     axes = np.eye(16)
-    near = axes[0] + 0.25 * axes[1]  # a cosine of 0.97 with the first axis
     parts = [
-        np.repeat(axes[:1], 20, axis=0),  # copies whose nearest are all copies of their own,
-        np.repeat(near[None], 20, axis=0),  # and yet near to the others
+        np.repeat(axes[:1], 40, axis=0),  # more copies than neighbors
         around(rng, axes[3], 40, 0.02), around(rng, axes[5], 3, 0.02), rng.normal(size=(60, 16)),
         axes[7] + np.linspace(0, 1, 30)[:, None] * axes[8],  # a chain
     ]  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.protocols import FloatArray, Int64Array
-from embedtopics.retrieval.dense._codes import CODE_FILES, build_codes, open_codes
-from embedtopics.retrieval.dense._exact import nearest_among, nearest_exactly, one_thread
+from embedtopics.retrieval.dense._codes import build_codes, open_codes
+from embedtopics.retrieval.dense._exact import nearest_among, nearest_exactly
 from embedtopics.retrieval.dense._segment import (
     ABOUT,
     FORMAT,
-    VECTORS,
     DenseSegment,
     DenseSettings,
     choose_kind,
@@ -41,9 +39,6 @@ LOST_TO_CODES = 0.25
 
 CANDIDATES = (20, 30, 50, 75, 100, 150, 200, 300, 400, 600, 800)
 """Numbers of candidates to try."""
-
-TIMED = 50
-"""Queries whose search is timed one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,36 +133,10 @@ def _least(recall: Callable[[int], float], low: int, high: int, min_recall: floa
     return top
 
 
-def measure(segment: DenseSegment, sample: QuerySample, vectors: FloatArray) -> dict[str, Any]:
-    """Return recall, and the speed of single queries on one thread."""
-    about: dict[str, Any] = {
-        "k": sample.k,
-        "n_queries": len(sample.queries),
-        "recall": measure_recall(segment, sample, vectors),
-    }
-    if sample.k and len(sample.queries):
-        with one_thread():
-            about["queries_per_second"] = _speed(
-                lambda query: segment.search(query, sample.k), sample.queries[:TIMED]
-            )
-    return about
-
-
-def _speed(search: Callable[[FloatArray], Any], queries: FloatArray) -> float:
-    """Return queries per second by the median, as other processes may use the machine."""
-    seconds = []
-    for number in range(len(queries)):
-        start = time.perf_counter()
-        search(queries[number : number + 1])
-        seconds.append(time.perf_counter() - start)
-    return float(1.0 / max(float(np.median(seconds)), 1e-9))
-
-
 def build_dense(
     folder: str | Path, vectors: npt.ArrayLike, settings: DenseSettings
 ) -> dict[str, Any]:
     """Write the unit vectors (n, d) of a segment and their index, and measure the index."""
-    start = time.perf_counter()
     folder = Path(folder)
     values = np.ascontiguousarray(vectors, dtype=np.float32)
     n, d = values.shape
@@ -181,10 +150,7 @@ def build_dense(
     calibration, held_out = samples(values, settings.seed)
     segment = DenseSegment(kind, stored, index, 1, 1, {})
     segment = calibrate(segment, calibration, values, MIN_RECALL)
-    recall = measure(segment, held_out, values)
-    files = [VECTORS, *(f"dense/{file}" for file in CODE_FILES if index is not None)]
-    sizes = {file: (folder / file).stat().st_size for file in files}
-    in_index = sum(sizes.values()) - sizes[VECTORS]
+    recall = measure_recall(segment, held_out, values)
     about = {
         "format": FORMAT,
         "kind": kind,
@@ -192,7 +158,6 @@ def build_dense(
         "asked": settings.kind,
         "n": n,
         "d": d,
-        "files": sizes,
         "settings": asdict(settings),
         "parameters": {} if index is None else {
             "n_candidates": segment.n_candidates, "n_probe": segment.n_probe,
@@ -200,14 +165,11 @@ def build_dense(
             "n_dimensions_coded": len(index.axes), "bytes_per_code": int(index.index.pq.M) // 2,
         },
         "measured": {
-            **recall,
-            "queries": "vectors of the segment",
-            "reached": bool(recall["recall"] >= MIN_RECALL),
+            "k": held_out.k,
+            "n_queries": len(held_out.queries),
+            "recall": recall,
+            "reached": recall >= MIN_RECALL,
         },
-        "bytes": {
-            "vectors": sizes[VECTORS], "index": in_index, "memory": in_index + sizes[VECTORS],
-        },
-        "seconds": round(time.perf_counter() - start, 3),
     }  # fmt: skip
     (folder / ABOUT).write_text(json.dumps(about, indent=1, sort_keys=True) + "\n", "utf-8")
     return about

@@ -242,7 +242,6 @@ class CollectionWriter:
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
         self._folder = folder
         self._connection = connection
-        self._is_uncertain = False
         self.decisions: list[Decision] = []
 
     def add(
@@ -353,8 +352,7 @@ class CollectionWriter:
             # A failed commit may still be in the log, and return after a crash. Where the log
             # cannot be emptied now, the next writer deletes the folder.
             with suppress(sqlite3.Error):
-                is_certain = not self._is_uncertain or merge_log(self._connection)
-                if is_certain and number not in named_segments(self._connection):
+                if merge_log(self._connection) and number not in named_segments(self._connection):
                     shutil.rmtree(folder, ignore_errors=True)
             raise
 
@@ -367,9 +365,7 @@ class CollectionWriter:
             yield
             run("UPDATE meta SET value = value + 1 WHERE name = 'version'")
             run("UPDATE meta SET value = ? WHERE name = 'stamp'", (secrets.token_hex(8),))
-            self._is_uncertain = True
             run("COMMIT")
-            self._is_uncertain = False
         except BaseException:
             with suppress(sqlite3.Error):  # SQLite has rolled back already
                 run("ROLLBACK")

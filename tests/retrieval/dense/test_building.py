@@ -20,13 +20,6 @@ from embedtopics.retrieval.dense._build import (
 from embedtopics.retrieval.dense._segment import DenseSettings, choose_kind, open_dense
 from tests.retrieval.dense.conftest import KINDS, clustered, settings_of
 
-TIMES = ("queries_per_second", "seconds")
-
-
-def timeless(about):
-    measured = {k: v for k, v in about["measured"].items() if k not in TIMES}
-    return {**{k: v for k, v in about.items() if k not in TIMES}, "measured": measured}
-
 
 def content(folder):
     return {
@@ -50,11 +43,6 @@ def test_what_is_said_is_what_is_there(kind, folders, vectors):
     about = opened.about
     assert about == json.loads((folders[kind] / "dense" / "dense.json").read_text())
     assert about["kind"] == about["asked"] == kind
-    files = [p for p in folders[kind].rglob("*") if p.is_file() and p.name != "dense.json"]
-    sizes = {p.relative_to(folders[kind]).as_posix(): p.stat().st_size for p in files}
-    assert about["files"] == sizes
-    assert about["bytes"]["vectors"] == 4 * vectors.size
-    assert about["bytes"]["index"] == sum(sizes.values()) - about["bytes"]["vectors"]
     raw = np.fromfile(folders[kind] / "vectors.f32", dtype=np.float32)
     np.testing.assert_array_equal(raw.reshape(vectors.shape), vectors)
 
@@ -101,7 +89,7 @@ def test_same_bits_on_any_number_of_threads(tmp_path, monkeypatch, kind):
             folder.mkdir()
             about = build_dense(folder, vectors, settings)
             near, found = open_dense(folder).search(queries, 8)
-            seen.append((timeless(about), content(folder), near.tobytes(), found.tobytes()))
+            seen.append((about, content(folder), near.tobytes(), found.tobytes()))
     finally:
         faiss.omp_set_num_threads(threads)
     assert all(one == seen[0] for one in seen[1:])
@@ -142,7 +130,7 @@ def built(tmp_path):
 def test_a_missing_or_cut_file_is_named(built, kind, name):
     path = built(kind) / name
     whole = path.read_bytes()
-    for part in (whole[:-7], whole + b"x" if path.suffix != ".json" else b"{", b""):
+    for part in (whole[:-7], b""):
         path.write_bytes(part)
         with pytest.raises(CorruptFileError, match=path.name):
             open_dense(path.parents[len(name.split("/")) - 1])
@@ -165,9 +153,6 @@ def test_the_index_of_other_vectors_is_refused(built, tmp_path_factory):
     build_dense(other, clustered(290, 16), settings_of(kind))
     taken = (other / "dense" / name).read_bytes()
     (folder / "dense" / name).write_bytes(taken)
-    about = json.loads((folder / "dense" / "dense.json").read_text())
-    about["files"][f"dense/{name}"] = len(taken)
-    (folder / "dense" / "dense.json").write_text(json.dumps(about))
     with pytest.raises(CorruptFileError, match=rf"{name} is damaged .* codes of 300 vectors"):
         open_dense(folder)
 
@@ -178,7 +163,6 @@ def test_the_index_of_other_vectors_is_refused(built, tmp_path_factory):
         ({"format": 2}, "newer than this version reads"),
         ({"n": 299}, "vectors.f32"), ({"d": 8}, "vectors.f32"), ({"n": -1}, "damaged"),
         ({"kind": "ball tree"}, "unknown kind"),
-        ({"files": {"vectors.f32": 19200, "../x": 1}}, "damaged"),
         ({"parameters": None}, "damaged"), ({"n": "many"}, "damaged"),
     ],
 )  # fmt: skip

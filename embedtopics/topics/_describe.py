@@ -142,7 +142,7 @@ def describe_again(
     unchanged: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
 ) -> tuple[tuple[Topic, ...], csr_matrix]:
     """Describe the topics of other labels with the settings of a result."""
-    return describe_topics(
+    topics, topic_terms = describe_topics(
         result.term_counts,
         result.embeddings,
         clustering,
@@ -152,6 +152,17 @@ def describe_again(
         languages_of(result),
         unchanged,
     )
+    return named_by_texts(topics, result.corpus.texts), topic_terms
+
+
+def named_by_texts(topics: Sequence[Topic], texts: Sequence[str]) -> tuple[Topic, ...]:
+    """Name topics without terms by the start of their most central text."""
+    starts = [excerpt(texts[topic.representatives[0]], 40) for topic in topics]
+    names = unique_labels(
+        topic.keywords or ([f"\u201c{start}\u201d"] if start else [])
+        for topic, start in zip(topics, starts, strict=True)
+    )
+    return tuple(replace(one, label=name) for one, name in zip(topics, names, strict=True))
 
 
 def weigh(weighting: TermWeighting, topic_counts: csr_matrix, terms: Sequence[str]) -> csr_matrix:

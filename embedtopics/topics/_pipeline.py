@@ -51,6 +51,7 @@ from embedtopics.topics._describe import (
     count_social_tokens,
     describe_topics,
     leakage_decisions,
+    named_by_texts,
     tokenize_documents,
     without_boilerplate,
 )
@@ -380,6 +381,11 @@ def _describe(
     topics, topic_terms = describe_topics(
         counts, context.embeddings, clustering, documents, stages.weighting, stages.terms, languages
     )
+    topics = named_by_texts(topics, context.corpus.texts)
+    if n_without := sum(not topic.keywords for topic in topics):
+        one, many = "topic has no term: its name is", "topics have no term: their names are"
+        message = f"{spell_count(n_without, one, many)} the start of the most central text."
+        log.note("terms", "no_terms", n_without, message)
     if stages.languages == "auto" and len(languages) > 1:
         texts = context.corpus.document_texts()
         log.decisions += leakage_decisions(texts, clustering.labels, languages)

@@ -226,7 +226,7 @@ def carry_names(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tup
     """Return topics with the names and scores of the topics that they continue."""
     stays = [old is not None and (old.is_named or old.is_seeded) for old in origins]
     reserved = [old.label for old, stay in zip(origins, stays, strict=True) if old and stay]
-    labels = unique_labels((topic.keywords for topic in topics), reserved=reserved)
+    labels = unique_labels((topic.keywords or [topic.label] for topic in topics), reserved=reserved)
     named = []
     for topic, old, stay, label in zip(topics, origins, stays, labels, strict=True):
         changes: dict[str, Any] = {"label": label}

@@ -48,6 +48,16 @@ def test_topics_of_emoji_are_named_by_emoji():
     assert next(d for d in result.decisions if d.name == "social").value["emoji"] > 59
 
 
+def test_topics_without_terms_are_named_by_texts():
+    texts = [f"{'!?*'[i // 30] * 9} {i}" for i in range(90)]
+    result = fit(groups([30, 30, 30]), texts).result_
+    central = [texts[topic.representatives[0]] for topic in result.topics]
+    assert [topic.label for topic in result.topics] == [f"“{text}”" for text in central]
+    assert [d.value for d in result.decisions if d.name == "no_terms"] == [3]
+    for topic in et.topics.merge(result, [0, 1]).topics:
+        assert topic.label == f"“{texts[topic.representatives[0]]}”"
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0])
 def test_the_row_is_named(value):
     broken = groups([40, 30])

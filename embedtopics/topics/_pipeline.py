@@ -383,9 +383,9 @@ def _describe(
     )
     topics = named_by_texts(topics, context.corpus.texts)
     if n_without := sum(not topic.keywords for topic in topics):
-        one, many = "topic has no term: its name is", "topics have no term: their names are"
-        message = f"{spell_count(n_without, one, many)} the start of the most central text."
-        log.note("terms", "no_terms", n_without, message)
+        log.note(
+            "terms", "no_terms", n_without, "Topics without terms are named by a central text."
+        )
     if stages.languages == "auto" and len(languages) > 1:
         texts = context.corpus.document_texts()
         log.decisions += leakage_decisions(texts, clustering.labels, languages)

@@ -382,10 +382,8 @@ def _describe(
         counts, context.embeddings, clustering, documents, stages.weighting, stages.terms, languages
     )
     topics = named_by_texts(topics, context.corpus.texts)
-    if n_without := sum(not topic.keywords for topic in topics):
-        log.note(
-            "terms", "no_terms", n_without, "Topics without terms are named by a central text."
-        )
+    if n := sum(not topic.keywords for topic in topics):
+        log.note("terms", "no_terms", n, "Topics without terms are named by a central text.")
     if stages.languages == "auto" and len(languages) > 1:
         texts = context.corpus.document_texts()
         log.decisions += leakage_decisions(texts, clustering.labels, languages)

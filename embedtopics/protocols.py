@@ -49,7 +49,7 @@ class TermWeighting(Protocol):
     """Turn topic-term counts into topic-term weights (scikit-learn's protocol)."""
 
     def fit(self, X: Any, y: Any = None) -> Any:
-        """Fit to counts of shape (n_topics, n_terms); may take the term names as ``terms``."""
+        """Fit to counts of shape (n_topics, n_terms), and return the weighting."""
         ...
 
     def transform(self, X: Any) -> Any:

@@ -39,10 +39,6 @@ def main() -> None:
         states, task, baselines=(), random_states=random, mix=True, show_progress=False
     )
     scores += [one for one in mixed if one.what != "probe"]
-    hidden = probing.probe(
-        states, task, probe="mlp", control=True, baselines=(), n_seeds=1, show_progress=False
-    )
-    scores += [one for one in hidden if one.what == "mlp"]
     print(json.dumps({
         "n_train": found.n_train, "n_dev": found.n_dev, "n_test": found.n_test,
         "seconds_extraction": extracted - began, "seconds_probe": probed - extracted,

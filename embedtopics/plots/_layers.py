@@ -43,7 +43,6 @@ _NAMES = 164
 # Name, colour, dash and symbol of each kind of score; kinds without layers have no symbol.
 _KINDS = {
     "probe": ("probe", PALETTE[0], "solid", "circle"),
-    "mlp": ("MLP probe", PALETTE[6], "solid", "diamond"),
     "cumulative mix": ("mix up to here", PALETTE[9], "solid", "square"),
     "control": ("control", PALETTE[5], "dash", "x"),
     "random model": ("random model", PALETTE[11], "dot", "triangle-up"),
@@ -248,8 +247,8 @@ def _panel(scores: LayerScores, metric: str) -> _Panel:
     kinds.sort(key=lambda kind: order.index(kind) if kind in order else len(order))
     selectivity: list[Line] = []
     if metric in ("accuracy", "macro F1"):
-        probes = [k for k in ("probe", "mlp") if scores.of(what=k, metric="selectivity")]
-        selectivity = [_line(scores, kind, "selectivity") for kind in probes]
+        if scores.of(what="probe", metric="selectivity"):
+            selectivity = [_line(scores, "probe", "selectivity")]
     lines = [_line(scores, kind, metric) for kind in kinds]
     return _Panel(scores, lines, selectivity, scores.mix)
 
@@ -259,7 +258,7 @@ def _line(scores: LayerScores, kind: str, metric: str) -> Line:
     name, color, dash, symbol = _KINDS.get(kind, (caption(kind, 24), "#4d5866", "solid", "circle"))
     by_layer = tuple(score for score in rows if score.layer is not None)
     # The score of a single layer, such as that of the embeddings, is a level to compare with.
-    if not by_layer or (kind not in ("probe", "mlp") and len(by_layer) == 1):
+    if not by_layer or (kind != "probe" and len(by_layer) == 1):
         return Line(name, color, dash, "", tuple(rows[-1:]), is_level=True)
     return Line(name, color, dash, symbol or "circle", by_layer)
 

@@ -198,7 +198,7 @@ class ProbeScore:
     Parameters
     ----------
     what : str
-        "probe", "mlp", "scalar mix" (of all layers), "cumulative mix" (of the layers up to this
+        "probe", "scalar mix" (of all layers), "cumulative mix" (of the layers up to this
         one), "combination" (of vectors that the caller passed), "control", or a baseline:
         "majority", "word type", "random model", "embedding layer".
     layer : int or None

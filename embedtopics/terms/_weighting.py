@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,8 +9,6 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
-
-from embedtopics.errors import InputError
 
 
 class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -31,17 +28,11 @@ class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     bm25 : bool
         Whether the factor is log(1 + (A - f[t] + 0.5) / (f[t] + 0.5)), which down-weights frequent
         terms more. Terms with f[t] > A + 0.5 get negative weights.
-    sqrt_tf : bool
-        Whether to take the square root of tf[t, c], which down-weights very frequent terms.
-    seed_terms : sequence of str or None
-        Terms whose weight is multiplied by `seed_boost`; `fit` then needs `terms`.
-    seed_boost : float
-        Factor above 0.
 
     Attributes
     ----------
     idf_ : float64 ndarray of shape (n_terms,)
-        Factor of each term, with boosts.
+        Factor of each term.
     n_features_in_ : int
         Number of terms.
 
@@ -53,20 +44,10 @@ class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     [[0.635, 0.275, 0.0], [0.0, 0.275, 0.635]]
     """
 
-    def __init__(
-        self,
-        *,
-        bm25: bool = False,
-        sqrt_tf: bool = False,
-        seed_terms: Sequence[str] | None = None,
-        seed_boost: float = 2.0,
-    ) -> None:
+    def __init__(self, *, bm25: bool = False) -> None:
         self.bm25 = bm25
-        self.sqrt_tf = sqrt_tf
-        self.seed_terms = seed_terms
-        self.seed_boost = seed_boost
 
-    def fit(self, X: Any, y: Any = None, *, terms: Sequence[str] | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the factor of each term.
 
         Parameters
@@ -75,17 +56,10 @@ class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Counts, at least 0.
         y : None
             Ignored.
-        terms : sequence of str of length n_terms or None
-            Names of the columns; required with `seed_terms`.
 
         Returns
         -------
         ClassTfidf
-
-        Raises
-        ------
-        InputError
-            If seed terms lack `terms`, or if the boost is not above 0.
         """
         counts = self._validate(X, reset=True)
         frequency = np.asarray(counts.sum(axis=0)).ravel()
@@ -96,8 +70,6 @@ class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         else:
             # The 1 keeps the factor of a term without counts finite.
             self.idf_ = np.log1p(mean_length / np.where(frequency > 0, frequency, 1.0))
-        if self.seed_terms is not None:
-            self.idf_ = self.idf_ * self._boosts(terms, counts.shape[1])
         return self
 
     def transform(self, X: Any) -> csr_matrix:
@@ -115,7 +87,7 @@ class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         counts = self._validate(X, reset=False)
         totals = np.asarray(counts.sum(axis=1)).ravel()
         share = counts.data / np.repeat(np.where(totals > 0, totals, 1.0), np.diff(counts.indptr))
-        counts.data = (np.sqrt(share) if self.sqrt_tf else share) * self.idf_[counts.indices]
+        counts.data = share * self.idf_[counts.indices]
         return counts
 
     def _validate(self, X: Any, *, reset: bool) -> csr_matrix:
@@ -124,18 +96,6 @@ class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_non_negative=True
         )
         return csr_matrix(checked, copy=True)
-
-    def _boosts(self, terms: Sequence[str] | None, n_terms: int) -> np.ndarray:
-        """Return the boost of each term, 1 for terms that are not seeds."""
-        if not self.seed_boost > 0:
-            raise InputError(f"seed_boost must be above 0; got {self.seed_boost!r}")
-        if terms is None or len(terms) != n_terms:
-            raise InputError(
-                f"seed_terms need fit(..., terms=...), the names of all {n_terms} columns; "
-                f"got {'none' if terms is None else len(terms)}"
-            )
-        seeds = set(self.seed_terms or ())
-        return np.where([term in seeds for term in terms], self.seed_boost, 1.0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

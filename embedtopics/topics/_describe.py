@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -99,7 +98,8 @@ def describe_topics(
     topic_counts = count_by_topic(counts.counts, labels, n_topics, documents.weights)
     topic_terms = csr_matrix(topic_counts.shape, dtype=np.float64)
     if topic_counts.nnz:
-        topic_terms = weigh(weighting, topic_counts, counts.terms)
+        fitted = weighting.fit(topic_counts)
+        topic_terms = csr_matrix(fitted.transform(topic_counts), dtype=np.float64)
     lists = keywords(
         topic_terms,
         counts,
@@ -165,19 +165,6 @@ def named_by_texts(topics: Sequence[Topic], texts: Sequence[str]) -> tuple[Topic
     return tuple(replace(one, label=name) for one, name in zip(topics, names, strict=True))
 
 
-def weigh(weighting: TermWeighting, topic_counts: csr_matrix, terms: Sequence[str]) -> csr_matrix:
-    """Fit a weighting and return the weights."""
-    fitted = _fit_weighting(weighting, topic_counts, terms)
-    return csr_matrix(fitted.transform(topic_counts), dtype=np.float64)
-
-
-def _fit_weighting(weighting: Any, topic_counts: csr_matrix, terms: Sequence[str]) -> Any:
-    """Fit a weighting, with the terms if it takes them."""
-    if "terms" in inspect.signature(weighting.fit).parameters:
-        return weighting.fit(topic_counts, terms=terms)
-    return weighting.fit(topic_counts)
-
-
 def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:
     """Return the best single words of every topic, chosen like its keywords.
 
@@ -222,10 +209,7 @@ def refuse_without_texts(result: TopicResult) -> None:
 def describe_weighting(weighting: TermWeighting | None) -> dict[str, Any] | str:
     """Return the parameters of a `ClassTfidf` as JSON holds them, or the repr of another one."""
     if weighting is None or type(weighting) is ClassTfidf:
-        parameters = (weighting or ClassTfidf()).get_params()
-        seeds = parameters["seed_terms"]
-        name = ClassTfidf.__name__
-        return {"name": name, **parameters, "seed_terms": None if seeds is None else list(seeds)}
+        return {"name": ClassTfidf.__name__, **(weighting or ClassTfidf()).get_params()}
     return repr(weighting)
 
 
@@ -239,7 +223,7 @@ def weighting_of(result: TopicResult) -> TermWeighting:
 
 def fitted_weighting(result: TopicResult, topic_counts: csr_matrix) -> Any:
     """Return the weighting of a result, fitted to the counts of its topics."""
-    return _fit_weighting(weighting_of(result), topic_counts, result.term_counts.terms)
+    return weighting_of(result).fit(topic_counts)
 
 
 def custom_weighting(weighting: TermWeighting) -> TermWeighting | None:

@@ -66,7 +66,6 @@ def report_card(
     result: TopicResult,
     *,
     labels: str | npt.ArrayLike | None = None,
-    by_topic: bool = False,
     n_resamples: int = 1000,
     random_state: RandomState = 0,
 ) -> pd.DataFrame:
@@ -78,8 +77,6 @@ def report_card(
     labels : str or array_like of shape (n_rows,), optional
         Known classes: a column of the input, or one label per row. Rows without a label (None, NaN
         or an empty string) are left out.
-    by_topic : bool
-        Whether to tabulate the topics, one row each, instead of the result.
     n_resamples : int
         Bootstrap samples for the intervals.
     random_state : int, numpy.random.Generator or None
@@ -92,10 +89,6 @@ def report_card(
         meaning. The bootstrap resamples topics for means over topics, and documents for the map
         and the agreement with labels. Rows named ``..._covered`` are about the texts in a topic;
         read them with `label_coverage`. Stability appears only if measured.
-
-        With `by_topic`: columns topic, label, size (rows), share and the measures of a topic; with
-        stability also recurrence_low and recurrence_high (nine tenths of the replicates) and
-        recurrence_by_chance.
 
     Raises
     ------
@@ -111,8 +104,6 @@ def report_card(
     classes = None if labels is None else _labels_of(result, labels)
     words = top_words(result, N_WORDS) if result.topics else []
     scores = _score_topics(result, words)
-    if by_topic:
-        return _topic_table(result, scores)
     seed = resolve_seed(random_state)
     rows = [
         *_of_topics(result, words, scores, n_resamples, seed),
@@ -231,17 +222,6 @@ def _labels_of(result: TopicResult, labels: Any) -> npt.NDArray[Any]:
     """Return the label of each row as a string, "" for none."""
     values = values_of(result, labels, "labels")[0].tolist()
     return np.array(["" if is_missing(v) else str(v).strip() for v in values], dtype=object)
-
-
-def _topic_table(result: TopicResult, scores: dict[str, Float64Array]) -> pd.DataFrame:
-    rows = [(topic.topic_id, topic.label, topic.size, topic.share) for topic in result.topics]
-    frame = pd.DataFrame(rows, columns=["topic", "label", "size", "share"]).assign(**scores)
-    measured = result.stability
-    if measured is not None:
-        frame["recurrence_low"], frame["recurrence_high"] = measured.low, measured.high
-        if measured.chance is not None:
-            frame["recurrence_by_chance"] = measured.chance
-    return frame
 
 
 def _bare(name: str, value: float, n: int) -> Row:

@@ -10,7 +10,6 @@ from scipy.sparse import csr_matrix
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms._weighting import log_odds
 
@@ -27,9 +26,7 @@ def test_hand_calculation():
 
 
 @pytest.mark.parametrize("bm25", [False, True])
-@pytest.mark.parametrize("sqrt_tf", [False, True])
-@pytest.mark.parametrize("seeds", [None, ["b", "d"]])
-def test_variants_equal_bertopic(bm25, sqrt_tf, seeds):
+def test_variants_equal_bertopic(bm25):
     """Its transformer, written out; it rounds A down, so the counts here have a whole A."""
     rng = np.random.default_rng(3)
     counts = rng.integers(0, 5, size=(4, 5))
@@ -43,13 +40,9 @@ def test_variants_equal_bertopic(bm25, sqrt_tf, seeds):
         if bm25
         else np.log(mean / frequency + 1)
     )
-    if seeds:
-        idf = idf * [1, 3, 1, 3, 1]
     tf = counts / counts.sum(axis=1, keepdims=True)
-    expected = (np.sqrt(tf) if sqrt_tf else tf) * idf
-    weighting = ClassTfidf(bm25=bm25, sqrt_tf=sqrt_tf, seed_terms=seeds, seed_boost=3.0)
-    weighting.fit(csr_matrix(counts), terms=list("abcde"))
-    np.testing.assert_allclose(weighting.transform(counts).toarray(), expected, rtol=1e-12)
+    weights = ClassTfidf(bm25=bm25).fit(csr_matrix(counts)).transform(counts)
+    np.testing.assert_allclose(weights.toarray(), tf * idf, rtol=1e-12)
 
 
 def test_empty_topics_and_unseen_terms_stay_finite():
@@ -64,12 +57,6 @@ def test_bad_input():
         ClassTfidf().transform(COUNTS)
     with pytest.raises(ValueError, match="Negative values"):
         ClassTfidf().fit(-COUNTS)
-    with pytest.raises(InputError, match="terms="):
-        ClassTfidf(seed_terms=["a"]).fit(COUNTS)
-    with pytest.raises(InputError, match="names of all 4 columns; got 2"):
-        ClassTfidf(seed_terms=["a"]).fit(COUNTS, terms=["a", "b"])
-    with pytest.raises(InputError, match="seed_boost"):
-        ClassTfidf(seed_terms=["a"], seed_boost=0).fit(COUNTS, terms=list("abcd"))
 
 
 @parametrize_with_checks([ClassTfidf()])

@@ -74,20 +74,6 @@ def test_stability_where_it_was_measured(branched):
     assert card.loc["recurrence", "value"] == pytest.approx(0.55)
     assert card.loc["recurrence_by_chance", "value"] == pytest.approx(0.05)
     assert card.loc["replicate_ari", "value"] == pytest.approx(0.5)
-    table = report_card(measured, by_topic=True)
-    np.testing.assert_allclose(table["recurrence"], measured.stability.recurrence)
-    np.testing.assert_allclose(table["recurrence_high"], measured.stability.high)
-    assert (table["recurrence_by_chance"] == 0.05).all()
-
-
-def test_a_row_for_each_topic(branched):
-    table = report_card(branched, by_topic=True)
-    topics = et.topics.table(branched)
-    assert table["size"].tolist() == topics["size"][: branched.n_topics].tolist()
-    assert table["label"].tolist() == [topic.label for topic in branched.topics]
-    words = top_words(branched, 10)
-    np.testing.assert_allclose(table["c_v"], evaluation.c_v(words, branched.tokens))
-    np.testing.assert_allclose(table["uniqueness"], topic_uniqueness(words))
 
 
 @pytest.mark.parametrize(("n_documents", "n_topics"), [(0, 0), (1, 0), (2, 0), (3, 0), (4, 1)])
@@ -97,7 +83,6 @@ def test_next_to_nothing(n_documents, n_topics):
     values = card.set_index("measure")["value"]
     assert values["topics"] == n_topics
     assert math.isnan(values["npmi"]) == (n_topics == 0)
-    assert len(report_card(result, by_topic=True)) == n_topics
 
 
 @pytest.mark.parametrize(

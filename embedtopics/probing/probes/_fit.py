@@ -82,75 +82,13 @@ def pieces_of(units: Int64Array, size: int = UNITS_AT_ONCE) -> Iterator[Int64Arr
         yield units[begin : begin + size]
 
 
-class _SideBySide:
-    """Weights of several probes: two arrays have them in the last axis, others in the first."""
+def logits_of(weights: Weights, x: torch.Tensor, n_probes: int) -> torch.Tensor:
+    """Return logits of shape (n, n_probes, n_classes).
 
-    def keep(self, best: Weights, weights: Weights, better: torch.Tensor) -> None:
-        """Copy the weights of some probes."""
-        for old, new in zip(best[:2], weights[:2], strict=True):
-            columns = better.repeat_interleave(new.shape[-1] // len(better))
-            old[..., columns] = new[..., columns]
-        for old, new in zip(best[2:], weights[2:], strict=True):
-            old[better] = new[better]
-
-    def only(self, weights: Weights, probe: int, n_probes: int) -> Weights:
-        """Return the weights of one probe."""
-        flat = [one.tensor_split(n_probes, dim=-1)[probe] for one in weights[:2]]
-        deep = [one[probe : probe + 1] for one in weights[2:]]
-        return [one.clone() for one in (*flat, *deep)]
-
-
-class Linear(_SideBySide):
-    """Multinomial logistic regression; all weights start at 0."""
-
-    def start(self, width: int, n_probes: int, n_classes: int, _: torch.Generator) -> Weights:
-        """Return a matrix of shape (width, n_probes * n_classes) and its offsets."""
-        return [torch.zeros(width, n_probes * n_classes), torch.zeros(n_probes * n_classes)]
-
-    def forward(self, weights: Weights, x: torch.Tensor, n_probes: int) -> torch.Tensor:
-        """Return logits of shape (n, n_probes, n_classes)."""
-        matrix, offset = weights
-        return torch.addmm(offset, x, matrix).view(len(x), n_probes, -1)
-
-    def spread(self, penalties: torch.Tensor, n_classes: int) -> list[torch.Tensor | None]:
-        """Return the penalties in the shape of each of the weights; None for offsets."""
-        return [penalties.repeat_interleave(n_classes)[None, :], None]
-
-
-class Perceptron(_SideBySide):
-    """One hidden layer of rectified units (Hewitt and Liang 2019, section 3.2); as `Linear`."""
-
-    def __init__(self, n_hidden: int = 64) -> None:
-        self.n_hidden = n_hidden
-
-    def start(
-        self, width: int, n_probes: int, n_classes: int, generator: torch.Generator
-    ) -> Weights:
-        """Return matrices and offsets of both layers, every probe with the same first weights."""
-        inner = torch.randn(width, self.n_hidden, generator=generator) * (2 / width) ** 0.5
-        outer = torch.randn(self.n_hidden, n_classes, generator=generator)
-        outer *= (1 / self.n_hidden) ** 0.5
-        return [
-            inner.repeat(1, n_probes),
-            torch.zeros(n_probes * self.n_hidden),
-            outer.repeat(n_probes, 1, 1),
-            torch.zeros(n_probes, 1, n_classes),
-        ]
-
-    def forward(self, weights: Weights, x: torch.Tensor, n_probes: int) -> torch.Tensor:
-        """Return logits of shape (n, n_probes, n_classes)."""
-        inner, inner_offset, outer, outer_offset = weights
-        hidden = torch.addmm(inner_offset, x, inner).relu()
-        by_probe = hidden.view(len(x), n_probes, -1).transpose(0, 1)
-        return torch.baddbmm(outer_offset, by_probe, outer).transpose(0, 1).contiguous()
-
-    def spread(self, penalties: torch.Tensor, n_classes: int) -> list[torch.Tensor | None]:
-        """Return the penalty of each column of the inner, and of each outer matrix."""
-        inner = penalties.repeat_interleave(self.n_hidden)[None, :]
-        return [inner, None, penalties[:, None, None], None]
-
-
-Architecture = Linear | Perceptron
+    Weights are a matrix of shape (width, n_probes * n_classes), and its offsets.
+    """
+    matrix, offset = weights
+    return torch.addmm(offset, x, matrix).view(len(x), n_probes, -1)
 
 
 @dataclass(frozen=True)
@@ -161,17 +99,12 @@ class TrainingPlan:
     least_steps: int = 800
     rate: float = 0.1  # over the root of the width; it falls to 0 by half a cosine
     largest_batch: int = 1024
-    n_evaluations: int = 1  # of the dev part, the last at the end; the best weights are kept
     penalties: tuple[float, ...] = PENALTIES  # scikit-learn's 1 / C
-
-    def evaluated(self, n_steps: int) -> set[int]:
-        """Return the steps after which the dev part is evaluated."""
-        return {round(n_steps * (i + 1) / self.n_evaluations) for i in range(self.n_evaluations)}
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Each task's best weights and penalty, and losses (n_tasks, n_penalties) on dev, in nats."""
+    """Each task's weights and penalty, and losses (n_tasks, n_penalties) on dev, in nats."""
 
     parameters: tuple[Weights, ...]
     penalties: tuple[float, ...]
@@ -184,55 +117,49 @@ def fit(
     n_classes: int,
     train: Int64Array,
     dev: Int64Array,
-    architecture: Architecture,
     plan: TrainingPlan,
     *,
     seed: int = 0,
 ) -> Fit:
-    """Train a probe for each task, `targets` (n_units, n_tasks), with the penalty best on dev."""
+    """Train multinomial logistic regressions, with the penalty best on dev.
+
+    Each column of `targets` (n_units, n_tasks) is a task. All weights start at 0.
+    """
     penalties = [one / len(train) for one in plan.penalties]
     n_tasks, n_penalties = targets.shape[1], len(penalties)
-    generator = torch.Generator().manual_seed(seed)
     n_probes = n_tasks * n_penalties
-    weights = architecture.start(inputs.width, n_probes, n_classes, generator)
-    decay = architecture.spread(torch.tensor([*penalties] * n_tasks), n_classes)
+    n_outputs = n_probes * n_classes
+    weights = [torch.zeros(inputs.width, n_outputs), torch.zeros(n_outputs)]
+    decay = torch.tensor([*penalties] * n_tasks).repeat_interleave(n_classes)[None, :]
     means = [torch.zeros_like(one) for one in weights]
     squares = [torch.zeros_like(one) for one in weights]
     n_steps, batches = batches_of(train, plan, seed)
-    evaluated = plan.evaluated(n_steps)
-    best, losses = [one.clone() for one in weights], torch.full((n_probes,), torch.inf).double()
     rate = plan.rate / np.sqrt(inputs.width)
     for step, units in enumerate(batches, start=1):
         x = inputs.take(units)
         gold = torch.from_numpy(targets[units]).repeat_interleave(n_penalties, dim=1)
-        logits = architecture.forward([one.requires_grad_() for one in weights], x, n_probes)
+        logits = logits_of([one.requires_grad_() for one in weights], x, n_probes)
         error = torch.softmax(logits.detach(), dim=2)
         error.scatter_add_(2, gold[:, :, None], torch.full((*gold.shape, 1), -1.0))
         slopes = list(torch.autograd.grad(logits, weights, error.div_(len(units))))
         weights = [one.detach() for one in weights]
-        for weight, slope, factor in zip(weights, slopes, decay, strict=True):
-            if factor is not None:
-                slope.addcmul_(weight, factor)
+        slopes[0].addcmul_(weights[0], decay)
         _adam(weights, slopes, means, squares, step, rate * falling(step - 1, n_steps))
-        if step in evaluated:
-            dev_losses = _losses(inputs, targets, dev, architecture, weights, n_penalties)
-            architecture.keep(best, weights, dev_losses < losses)
-            losses = torch.minimum(dev_losses, losses)
+    losses = _losses(inputs, targets, dev, weights, n_penalties)
     table = losses.numpy().reshape(n_tasks, n_penalties)
     best_penalties = table.argmin(axis=1).tolist()
+    of_probe = [one.tensor_split(n_probes, dim=-1) for one in weights]
     parameters = tuple(
-        architecture.only(best, task * n_penalties + which, n_probes)
+        [parts[task * n_penalties + which].clone() for parts in of_probe]
         for task, which in enumerate(best_penalties)
     )
     return Fit(parameters, tuple(float(penalties[which]) for which in best_penalties), table)
 
 
-def log_probabilities(
-    inputs: Features, units: Int64Array, architecture: Architecture, weights: Weights
-) -> FloatArray:
+def log_probabilities(inputs: Features, units: Int64Array, weights: Weights) -> FloatArray:
     """Return the log probabilities of one probe, of shape (n, n_classes)."""
     parts = [
-        torch.log_softmax(architecture.forward(weights, inputs.take(piece), 1)[:, 0], dim=1)
+        torch.log_softmax(logits_of(weights, inputs.take(piece), 1)[:, 0], dim=1)
         for piece in pieces_of(units)
     ]
     return np.asarray(torch.cat(parts).numpy())
@@ -309,14 +236,13 @@ def _losses(
     inputs: Features,
     targets: Int64Array,
     units: Int64Array,
-    architecture: Architecture,
     weights: Weights,
     n_penalties: int,
 ) -> torch.Tensor:
     n_probes = targets.shape[1] * n_penalties
     total = torch.zeros(n_probes, dtype=torch.float64)
     for piece in pieces_of(units):
-        logits = architecture.forward(weights, inputs.take(piece), n_probes)
+        logits = logits_of(weights, inputs.take(piece), n_probes)
         gold = torch.from_numpy(targets[piece]).repeat_interleave(n_penalties, dim=1)
         right = logits.gather(2, gold[:, :, None])[:, :, 0]
         total += (torch.logsumexp(logits, dim=2) - right).double().sum(dim=0)

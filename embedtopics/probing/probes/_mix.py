@@ -13,7 +13,6 @@ from embedtopics.decisions import Decision
 from embedtopics.evaluation._bootstrap import estimate, interval
 from embedtopics.evaluation.results import Estimate
 from embedtopics.probing.probes._fit import (
-    Architecture,
     Features,
     Fit,
     TrainingPlan,
@@ -200,7 +199,6 @@ def code_lengths(
     vectors: npt.NDArray[Any],
     units: Units,
     target: Int64Array,
-    architecture: Architecture,
     plan: TrainingPlan,
     seed: int,
 ) -> list[tuple[tuple[str, Estimate], ...]]:
@@ -212,9 +210,9 @@ def code_lengths(
     for end, following in itertools.pairwise(portions_of(units.group[train])):
         learned, new = train[:end], train[end:following]
         seen = features.standardised(learned)
-        fitted = fit(seen, target, len(units.classes), learned, dev, architecture, plan, seed=seed)
+        fitted = fit(seen, target, len(units.classes), learned, dev, plan, seed=seed)
         for task, weights in enumerate(fitted.parameters):
-            logs = log_probabilities(seen, new, architecture, weights).astype(np.float64)
+            logs = log_probabilities(seen, new, weights).astype(np.float64)
             bits[end:following, task] = -logs[np.arange(len(new)), target[new, task]] / np.log(2)
     scores: list[tuple[tuple[str, Estimate], ...]] = []
     for of_task in bits.T:

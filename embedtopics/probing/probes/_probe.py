@@ -9,18 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_choice, checked_count, resolve_seed
+from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import difference_of
 from embedtopics.evaluation.results import Estimate
 from embedtopics.probing._layers import Layers, layer_numbers
 from embedtopics.probing.probes._fit import (
-    Architecture,
     Features,
     Fit,
-    Linear,
-    Perceptron,
     TrainingPlan,
     fit,
     log_probabilities,
@@ -39,12 +36,7 @@ from embedtopics.probing.results import HiddenStates, LayerScores, ProbeScore, P
 from embedtopics.protocols import Int64Array, RandomState
 
 BASELINES = ("majority", "word type", "embedding layer")
-PLANS: dict[str, tuple[str, type[Architecture], TrainingPlan]] = {
-    "linear": ("probe", Linear, TrainingPlan()),
-    # A hidden layer costs more, and is regularized by early stopping as well.
-    "mlp": ("mlp", Perceptron, TrainingPlan(n_evaluations=8, penalties=(100.0, 1.0))),
-}
-"""For each kind of probe the name of its scores, its architecture, and its training plan."""
+PLAN = TrainingPlan()
 
 
 def probe(
@@ -52,7 +44,6 @@ def probe(
     tags: ProbeTask | Sequence[Any],
     *,
     layers: Layers = "all",
-    probe: str = "linear",
     control: bool = False,
     baselines: Sequence[str] = BASELINES,
     random_states: HiddenStates | None = None,
@@ -65,9 +56,10 @@ def probe(
 ) -> LayerScores:
     """Measure how well labels can be predicted from the vectors of each layer.
 
-    A probe is a small classifier of the vectors of a single layer (Belinkov 2022, "Probing
-    classifiers: promises, shortcomings, and advances"). It is trained on the train part, and
-    measured once on the test part; the dev part selects the penalty of its weights for each layer.
+    A probe is a multinomial logistic regression on the vectors of a single layer (Belinkov 2022,
+    "Probing classifiers: promises, shortcomings, and advances"). It is trained on the train part
+    and measured once on the test part; the dev part selects the penalty of its weights for each
+    layer.
     Where a task has no parts, a tenth of the units is for dev and a fifth for the test, whole
     sentences at a time, by their text and `random_state`. An accuracy needs baselines and controls
     to compare with: the word type, the vectors before any attention, an encoder with random
@@ -81,8 +73,6 @@ def probe(
         An empty string or None is no label: the unit is left out.
     layers : int, sequence of int, "all" or "last N"
         Negative numbers count from the last.
-    probe : {"linear", "mlp"}
-        Multinomial logistic regression, or one hidden layer of 64 rectified units.
     control : bool
         Whether to train the same probe on a control task, which assigns each word type a random
         label, and to report the selectivity: the accuracy minus that of the control (Hewitt and
@@ -103,7 +93,7 @@ def probe(
         Whether to report the bits per label in an online code, and the compression over a uniform
         code (Voita and Titov 2020).
     n_seeds : int
-        Fits with different initial weights of hidden layers and mixes; their scores are averaged.
+        Fits of mixes with different initial weights; their scores are averaged.
     random_state : int, Generator or None
         Seed of the parts, control labels, initial weights, batches and resamples.
     show_progress : bool, optional
@@ -111,7 +101,7 @@ def probe(
     Returns
     -------
     LayerScores
-        Scores of "probe" or "mlp" (of `vectors`: "combination"), "control", mixes and baselines,
+        Scores of "probe" (of `vectors`: "combination"), "control", mixes and baselines,
         with metrics "accuracy", "macro F1", "selectivity", "bits per label" and "compression".
         95 % intervals are over resampled test sentences, without refitting.
 
@@ -127,7 +117,6 @@ def probe(
     >>> scores.best().layer, scores.of(what="word type")[0].value  # doctest: +SKIP
     (3, 0.862)
     """
-    checked_choice(probe, "probe", PLANS)
     n_seeds, seed = checked_count(n_seeds, "n_seeds"), resolve_seed(random_state)
     numbers = sorted(set(layer_numbers(layers, states.layers)))
     if mix and (len(numbers) < 2 or vectors is not None):
@@ -137,8 +126,8 @@ def probe(
         raise InputError("control", "False for labels of texts, which have no word types", control)
     units = split_units(states, labelled, seed)
     baselines, decisions = _checked_baselines(states, units, baselines)
-    task = _Task(units, probe, control, n_seeds, seed, show_progress)
-    probed = [ProbedVectors(PLANS[probe][0], layer, states.layer(layer)) for layer in numbers]
+    task = _Task(units, control, seed, show_progress)
+    probed = [ProbedVectors("probe", layer, states.layer(layer)) for layer in numbers]
     if vectors is not None:
         array = np.asarray(vectors)
         if array.ndim != 2 or len(array) != len(states) or array.dtype.kind != "f":
@@ -154,7 +143,7 @@ def probe(
     answers += baseline_answers(units, baselines)
     learned = None
     if mix:
-        fits = [one.fits[0] for one in trained[: len(probed)]]
+        fits = [one.fit for one in trained[: len(probed)]]
         stored = [one.vectors for one in probed]
         of_mixes, learned = measure_mixes(
             numbers, stored, fits, units, n_seeds, seed, show_progress
@@ -188,21 +177,19 @@ class ProbedVectors(NamedTuple):
 
 
 class _Trained(NamedTuple):
-    """The answers of the probes of one source, to the task and the control, and their fits."""
+    """The answers of the probes of one source, to the task and the control, and their fit."""
 
     source: ProbedVectors
     answers: Sequence[Answers]
-    fits: Sequence[Fit]
+    fit: Fit
 
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """A task and the kind of probe that learns it."""
+    """A task, and how it is learned."""
 
     units: Units
-    kind: str
     control: bool
-    n_seeds: int
     seed: int
     show_progress: bool | None
 
@@ -219,48 +206,22 @@ class _Task:
         """Train the probes of all sources, and predict the test part."""
         units, targets = self.units, self.targets
         train, dev, test = (units.of(part) for part in (TRAIN, DEV, TEST))
-        _, kind, plan = PLANS[self.kind]
-        architecture = kind()
-        # A linear probe has one optimum, whatever its first weights.
-        n_seeds = 1 if self.kind == "linear" else self.n_seeds
 
-        def work(job: tuple[ProbedVectors, int]) -> tuple[list[Int64Array], Fit]:
-            source, number = job
+        def work(source: ProbedVectors) -> _Trained:
             features = Features(source.vectors, units.rows).standardised(train)
             labels = targets[:, :1] if source.is_baseline else targets
-            one_fit = fit(
-                features,
-                labels,
-                len(units.classes),
-                train,
-                dev,
-                architecture,
-                plan,
-                seed=self.seed + number,
-            )
-            predicted = [
-                log_probabilities(features, test, architecture, weights).argmax(axis=1)
-                for weights in one_fit.parameters
-            ]
-            return predicted, one_fit
+            n_classes = len(units.classes)
+            one_fit = fit(features, labels, n_classes, train, dev, PLAN, seed=self.seed)
+            answers = []
+            for column, weights in enumerate(one_fit.parameters):
+                predicted = log_probabilities(features, test, weights).argmax(axis=1)
+                what = "control" if column else source.what
+                answers.append(Answers(what, source.layer, predicted[None], targets[test, column]))
+            return _Trained(source, answers, one_fit)
 
-        done = run_side_by_side(
-            work,
-            [(source, number) for source in sources for number in range(n_seeds)],
-            description="training probes",
-            show_progress=self.show_progress,
+        return run_side_by_side(
+            work, sources, description="training probes", show_progress=self.show_progress
         )
-        trained = []
-        for place, source in enumerate(sources):
-            of_source = done[place * n_seeds : (place + 1) * n_seeds]
-            answers = [
-                Answers(what, source.layer, np.stack(predicted), targets[test, column])
-                for column, (what, *predicted) in enumerate(
-                    zip((source.what, "control"), *(one for one, _ in of_source), strict=False)
-                )
-            ]
-            trained.append(_Trained(source, answers, [one_fit for _, one_fit in of_source]))
-        return trained
 
     def scores(
         self, answers: Sequence[Answers]
@@ -275,16 +236,15 @@ class _Task:
             scores.append(score(what, layer, "accuracy", accuracy))
             scores.append(score(what, layer, "macro F1", macro))
             control = accuracies.get(("control", layer))
-            if what in (PLANS[self.kind][0], "combination") and control is not None:
+            if what in ("probe", "combination") and control is not None:
                 scores.append(score(what, layer, "selectivity", difference_of(accuracy, control)))
         return scores, accuracies
 
     def code_lengths(self, sources: Sequence[ProbedVectors]) -> list[ProbeScore]:
         """Return bits per label and compression of the labels of the train part."""
-        _, kind, plan = PLANS[self.kind]
         units, targets = self.units, self.targets
         done = run_side_by_side(
-            lambda one: code_lengths(one.vectors, units, targets, kind(), plan, self.seed),
+            lambda one: code_lengths(one.vectors, units, targets, PLAN, self.seed),
             list(sources),
             description="encoding labels",
             show_progress=self.show_progress,
@@ -357,19 +317,18 @@ def _check_random_states(states: HiddenStates, other: HiddenStates) -> None:
 
 def _penalties(trained: Sequence[_Trained]) -> Decision:
     listed = []
-    for source, _, fits in trained:
+    for source, _, one_fit in trained:
         layer = "" if source.layer is None else f", layer {source.layer}"
-        penalties = ", ".join(f"{one_fit.penalties[0]:.1e}" for one_fit in fits)
-        listed.append(f"{source.what}{layer}: {penalties}")
+        listed.append(f"{source.what}{layer}: {one_fit.penalties[0]:.1e}")
     message = f"Penalties chosen by the cross-entropy on the dev part: {'; '.join(listed)}."
     return Decision("probing", "penalties", listed, message)
 
 
 def _chosen_layer(trained: Sequence[_Trained]) -> int | None:
-    """Return the layer with the least mean cross-entropy on dev; of equal ones the first."""
+    """Return the layer with the least cross-entropy on dev; of equal ones the first."""
     losses = {
-        source.layer: float(np.mean([one_fit.losses[0].min() for one_fit in fits]))
-        for source, _, fits in trained
+        source.layer: float(one_fit.losses[0].min())
+        for source, _, one_fit in trained
         if not source.is_baseline and source.layer is not None
     }
     return min(losses, key=losses.__getitem__, default=None)

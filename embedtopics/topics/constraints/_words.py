@@ -56,7 +56,6 @@ class SeedWords:
     A document belongs to the seed with most of its words in the text, if its embedding is nearer to
     the mean of the documents with these words than to the mean of all. The fuzzy graph gets edges
     between a document and the nearest others of its seed; embeddings and neighbors do not change.
-    ``weighting=ClassTfidf(seed_terms=...)`` prefers the seed words as keywords.
 
     Parameters
     ----------

@@ -240,13 +240,12 @@ def find_occurrences(index: TermIndex, ids: Int32Array, offsets: Int64Array) -> 
 class _Topics(NamedTuple):
     """The topics of a result, to compare with windows.
 
-    `factors` (n_terms,) multiply the counts of terms in a window, or their square roots. `rows`,
+    `factors` (n_terms,) multiply the counts of terms in a window. `rows`,
     `topics` and `values` are the unit rows of topic weights, sparse (n_terms, n_topics).
     """
 
     term_index: TermIndex
     factors: Float64Array
-    is_root: bool
     rows: Int64Array
     topics: Int32Array
     values: Float64Array
@@ -256,17 +255,16 @@ class _Topics(NamedTuple):
     def of(cls, result: TopicResult) -> _Topics:
         counts, labels = result.term_counts, result.clustering.labels
         by_topic = count_by_topic(counts.counts, labels, result.n_topics, result.documents.weights)
-        factors, is_root = np.zeros(len(counts.terms)), False
+        factors = np.zeros(len(counts.terms))
         if by_topic.nnz:
             weighting = fitted_weighting(result, by_topic)
             if not hasattr(weighting, "idf_"):
                 raise InputError("weighting", "an object with a factor per term in idf_", weighting)
             factors = np.asarray(weighting.idf_, dtype=np.float64)
-            is_root = bool(getattr(weighting, "sqrt_tf", False))
         by_term = csr_matrix(unit_term_rows(result.topic_terms).T)
         rows, topics = by_term.indptr.astype(np.int64), by_term.indices.astype(np.int32)
         index = index_terms(counts.terms, result.tokens.words)
-        return cls(index, factors, is_root, rows, topics, by_term.data, result.n_topics)
+        return cls(index, factors, rows, topics, by_term.data, result.n_topics)
 
     def of_documents(self, words: Words) -> Float64Array:
         """Return the mixture of each document, shape (n_documents, n_topics)."""
@@ -291,7 +289,7 @@ class _Topics(NamedTuple):
     def _sum_windows(self, kernel: Any, occurrences: Occurrences, n_rows: int) -> Float64Array:
         sums = np.zeros((n_rows, self.n_topics))
         arrays = occurrences.offsets, occurrences.first, occurrences.terms, occurrences.ends
-        kernel(*arrays, *self[1:6], WINDOW, STRIDE, MIN_SIMILARITY, sums)
+        kernel(*arrays, *self[1:5], WINDOW, STRIDE, MIN_SIMILARITY, sums)
         return sums
 
 

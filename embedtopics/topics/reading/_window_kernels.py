@@ -19,8 +19,8 @@ def _readonly(dtype: Any) -> Any:
 
 ARGUMENTS = (
     _readonly(numba.int64), _readonly(numba.int64), _readonly(numba.int32), _readonly(numba.int64),
-    _readonly(numba.float64), numba.boolean,
-    _readonly(numba.int64), _readonly(numba.int32), _readonly(numba.float64),
+    _readonly(numba.float64), _readonly(numba.int64), _readonly(numba.int32),
+    _readonly(numba.float64),
     numba.int64, numba.int64, numba.float64, numba.float64[:, ::1],
 )  # fmt: skip
 
@@ -45,7 +45,7 @@ def _window(number: int, n: int, window: int, stride: int) -> tuple[int, int]:
 @numba.njit(inline="always")
 def _compare(
     begin: int, end: int, first: Int64Array, terms: Int32Array, ends: Int64Array,
-    factors: Float64Array, is_root: bool, rows: Int64Array, topics: Int32Array,
+    factors: Float64Array, rows: Int64Array, topics: Int32Array,
     loadings: Float64Array, counts: Int32Array, products: Float64Array,
 ) -> float:  # fmt: skip
     """Fill `products` with the products of a window and each topic, and return its length."""
@@ -60,7 +60,7 @@ def _compare(
         if ends[o] > end or count == 0:
             continue
         counts[term] = 0
-        weight = (np.sqrt(float(count)) if is_root else float(count)) * factors[term]
+        weight = float(count) * factors[term]
         squares += weight * weight
         for entry in range(rows[term], rows[term + 1]):
             products[topics[entry]] += weight * loadings[entry]
@@ -70,7 +70,7 @@ def _compare(
 @numba.njit(inline="always")
 def _credit_terms(
     begin: int, end: int, first: Int64Array, terms: Int32Array, ends: Int64Array,
-    factors: Float64Array, is_root: bool, rows: Int64Array, topics: Int32Array,
+    factors: Float64Array, rows: Int64Array, topics: Int32Array,
     loadings: Float64Array, counts: Int32Array, products: Float64Array, length: float,
     least: float, sums: Float64Array,
 ) -> None:  # fmt: skip
@@ -83,8 +83,7 @@ def _credit_terms(
             if ends[o] > end:
                 continue
             term = terms[o]
-            count = float(counts[term])
-            weight = (np.sqrt(count) / count if is_root else 1.0) * factors[term] / length
+            weight = factors[term] / length
             n_places = ends[o] - place
             for entry in range(rows[term], rows[term + 1]):
                 if products[topics[entry]] >= least * length:
@@ -97,8 +96,7 @@ def _credit_terms(
 @compiled(numba.void(*ARGUMENTS), parallel=True, nogil=True)
 def add_to_documents(
     offsets: Int64Array, first: Int64Array, terms: Int32Array, ends: Int64Array,
-    factors: Float64Array, is_root: bool,
-    rows: Int64Array, topics: Int32Array, loadings: Float64Array,
+    factors: Float64Array, rows: Int64Array, topics: Int32Array, loadings: Float64Array,
     window: int, stride: int, least: float, sums: Float64Array,
 ) -> None:  # fmt: skip
     """Add up for each document the similarities of its windows with each topic."""
@@ -114,7 +112,7 @@ def add_to_documents(
             for number in range(_count_windows(n, window, stride)):
                 left, right = _window(number, n, window, stride)
                 length = _compare(
-                    begin + left, begin + right, first, terms, ends, factors, is_root,
+                    begin + left, begin + right, first, terms, ends, factors,
                     rows, topics, loadings, counts, products,
                 )  # fmt: skip
                 for topic in range(len(products)):
@@ -125,8 +123,7 @@ def add_to_documents(
 @compiled(numba.void(*ARGUMENTS), nogil=True)
 def add_to_words(
     offsets: Int64Array, first: Int64Array, terms: Int32Array, ends: Int64Array,
-    factors: Float64Array, is_root: bool,
-    rows: Int64Array, topics: Int32Array, loadings: Float64Array,
+    factors: Float64Array, rows: Int64Array, topics: Int32Array, loadings: Float64Array,
     window: int, stride: int, least: float, sums: Float64Array,
 ) -> None:  # fmt: skip
     """As `add_to_documents`, but what the terms of each word contribute, (n_words, n_topics)."""
@@ -138,10 +135,10 @@ def add_to_words(
         for number in range(_count_windows(n, window, stride)):
             left, right = _window(number, n, window, stride)
             length = _compare(
-                begin + left, begin + right, first, terms, ends, factors, is_root,
+                begin + left, begin + right, first, terms, ends, factors,
                 rows, topics, loadings, counts, products,
             )  # fmt: skip
             _credit_terms(
-                begin + left, begin + right, first, terms, ends, factors, is_root,
+                begin + left, begin + right, first, terms, ends, factors,
                 rows, topics, loadings, counts, products, length, least, sums,
             )  # fmt: skip

@@ -91,7 +91,7 @@ def test_what_chose_no_layer_names_none():
     with refuses("what"):
         made.chosen(what="combination")
     with refuses("metric"):
-        made.chosen(what="mlp")
+        made.chosen(what="probe")
 
 
 @pytest.mark.parametrize("part", [DEV, TEST])

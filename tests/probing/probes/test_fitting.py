@@ -9,8 +9,6 @@ from sklearn.linear_model import LogisticRegression
 
 from embedtopics.probing.probes._fit import (
     Features,
-    Linear,
-    Perceptron,
     TrainingPlan,
     fit,
     log_probabilities,
@@ -27,14 +25,14 @@ def problem(n=900, width=12, n_classes=4, seed=0, signal=0.7):
     return Features(vectors, np.arange(n)), target
 
 
-def trained(features, target, penalties, plan=None, architecture=None, n_tasks=1):
+def trained(features, target, penalties, plan=None, n_tasks=1):
     n = len(target)
     train, dev = np.arange(n * 2 // 3), np.arange(n * 2 // 3, n)
     targets = np.repeat(target[:, None], n_tasks, axis=1)
     inputs = features.standardised(train)
     # Of the summed loss, where these are of the mean loss.
     plan = replace(plan or TrainingPlan(), penalties=tuple(one * len(train) for one in penalties))
-    found = fit(inputs, targets, target.max() + 1, train, dev, architecture or Linear(), plan)
+    found = fit(inputs, targets, target.max() + 1, train, dev, plan)
     return inputs, train, dev, found
 
 
@@ -76,7 +74,7 @@ def test_trained_long_it_ends_at_the_convex_optimum(penalty):
     least = objective(oracle.coef_.T, oracle.intercept_)
     assert least <= objective(weights, offset) <= least + 1e-5
     np.testing.assert_allclose(weights, oracle.coef_.T, atol=0.01)
-    said = log_probabilities(inputs, dev, Linear(), found.parameters[0])
+    said = log_probabilities(inputs, dev, found.parameters[0])
     np.testing.assert_allclose(np.exp(said), oracle.predict_proba(x[dev]), atol=5e-3)
     losses = -said[np.arange(len(dev)), target[dev]].mean()
     np.testing.assert_allclose(found.losses, [[losses]], rtol=1e-5)
@@ -99,51 +97,6 @@ def test_the_penalty_of_each_task_is_that_of_the_least_loss_on_dev():
         np.testing.assert_allclose(one, other, atol=1e-5)
 
 
-def test_one_of_many_probes_says_what_it_said_beside_the_others():
-    generator = torch.Generator().manual_seed(1)
-    x = torch.randn(20, 7, generator=generator)
-    for architecture in (Linear(), Perceptron(5)):
-        weights = [
-            torch.randn(one.shape, generator=generator)
-            for one in architecture.start(7, 3, 4, generator)
-        ]
-        together = architecture.forward(weights, x, 3)
-        for probe in range(3):
-            alone = architecture.forward(architecture.only(weights, probe, 3), x, 1)
-            np.testing.assert_allclose(alone[:, 0], together[:, probe], atol=1e-5)
-        best = [torch.zeros_like(one) for one in weights]
-        architecture.keep(best, weights, torch.tensor([False, True, False]))
-        kept = architecture.forward(best, x, 3)
-        np.testing.assert_allclose(kept[:, 1], together[:, 1], atol=1e-5)
-        assert (kept[:, [0, 2]] == 0).all()
-
-
-def test_a_hidden_layer_learns_what_a_linear_probe_cannot():
-    rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(1000, 4)).astype(np.float16)
-    target = (vectors[:, 0] * vectors[:, 1] > 0).astype(np.int64)
-    features = Features(vectors, np.arange(1000))
-    right = []
-    for architecture in (Linear(), Perceptron()):
-        inputs, _, dev, found = trained(
-            features, target, [1e-3], TrainingPlan(n_evaluations=4), architecture
-        )
-        said = log_probabilities(inputs, dev, architecture, found.parameters[0])
-        right.append((said.argmax(axis=1) == target[dev]).mean())
-    assert right[0] < 0.6 and right[1] > 0.85
-
-
-def test_of_several_looks_the_best_is_kept():
-    features, target = problem(n=90, width=40, signal=0.2)
-    plan = TrainingPlan(n_epochs=50, n_evaluations=10)
-    inputs, _, dev, found = trained(features, target, [0.0], plan, Perceptron(20))
-    said = log_probabilities(inputs, dev, Perceptron(20), found.parameters[0])
-    losses = -said[np.arange(len(dev)), target[dev]].mean()
-    np.testing.assert_allclose(found.losses, [[losses]], rtol=1e-5)
-    last = trained(features, target, [0.0], TrainingPlan(n_epochs=50), Perceptron(20))[3]
-    assert found.losses[0, 0] < last.losses[0, 0]
-
-
 def test_a_fit_depends_on_the_seed_alone_and_leaves_torch_as_it_was():
     features, target = problem(n=300)
     before = torch.get_rng_state(), torch.get_num_threads()
@@ -151,7 +104,7 @@ def test_a_fit_depends_on_the_seed_alone_and_leaves_torch_as_it_was():
     def weights(seed):
         train, dev = np.arange(200), np.arange(200, 300)
         found = fit(
-            features.standardised(train), target[:, None], 4, train, dev, Perceptron(8),
+            features.standardised(train), target[:, None], 4, train, dev,
             TrainingPlan(least_steps=20), seed=seed,
         )  # fmt: skip
         return found.parameters[0][0].numpy()

@@ -167,15 +167,6 @@ def test_intervals_resample_whole_sentences():
     assert found[1][0].value == np.mean(other == asked)
 
 
-def test_figures_of_a_hidden_layer_are_means_over_seeds():
-    states, tags = tagged_states(n_texts=40, signals=(0.7,))
-    one, two = (probing.probe(states, tags, probe="mlp", n_seeds=n, baselines=[]) for n in (1, 2))
-    second = 2 * value(two, "mlp", "accuracy", 0) - value(one, "mlp", "accuracy", 0)
-    n = two.n_test
-    assert second * n == pytest.approx(round(second * n), abs=1e-9)
-    assert two.best(what="mlp").value > 0.6
-
-
 def test_any_vectors_of_the_units_can_be_probed():
     together = np.concatenate([STATES.layer(1), STATES.layer(2)], axis=1)
     found = probing.probe(STATES, TAGGED, vectors=together, control=True)

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from embedtopics.errors import InputError
-from embedtopics.terms import ClassTfidf
-from embedtopics.topics import SeedWords, at_resolution, load_result, save_result
+from embedtopics.topics import SeedWords
 from tests.factories import refuses
 
 
@@ -78,22 +77,3 @@ def test_bad_seeds_are_refused(seeds):
 def test_a_seed_without_any_document_is_refused_by_name(toy, fit):
     with refuses("seeds"):
         fit(toy, SeedWords({"fruit": ["apple"], "sea": ["whale", "ship"]}))
-
-
-def test_seed_terms_of_the_weighting_hold_in_fit_load_and_at_other_resolutions(toy, fit, tmp_path):
-    weighting = ClassTfidf(seed_terms=["juice"], seed_boost=7.0)
-    plain, boosted = fit(toy), fit(toy, weighting=weighting)
-    loaded = load_result(save_result(boosted, tmp_path / "model"))
-    juice = plain.term_counts.terms.index("juice")
-    for one, other in [
-        (plain, boosted),
-        (at_resolution(plain, 2), at_resolution(boosted, 2)),
-        (at_resolution(plain, 2), at_resolution(loaded, 2)),
-    ]:
-        factor = np.ones(len(plain.term_counts.terms))
-        factor[juice] = 7.0
-        np.testing.assert_allclose(
-            other.topic_terms.toarray(), one.topic_terms.toarray() * factor, rtol=1e-12
-        )
-        assert one.topic_terms[:, [juice]].nnz
-    assert "juice" in boosted.topics[0].keywords[:2]

@@ -69,13 +69,12 @@ def test_groups_of_the_hierarchy_are_nearly_the_topics_of_coarser_resolutions(br
         assert adjusted_rand_score(groups, coarser[both]) > 0.98
 
 
-@pytest.mark.parametrize("sqrt_tf", [False, True])
-def test_merged_terms_are_weighed_from_summed_counts(sqrt_tf):
-    weighting = ClassTfidf(sqrt_tf=sqrt_tf)
+def test_merged_terms_are_weighed_from_summed_counts():
+    weighting = ClassTfidf(bm25=True)
     result = replace(make_result(400, 7), weighting=weighting)
     tree = topics.hierarchy(result)
     counts = topic_counts(result).toarray()
-    fitted = ClassTfidf(sqrt_tf=sqrt_tf).fit(counts)
+    fitted = ClassTfidf(bm25=True).fit(counts)
     for merge in range(6):
         node = tree.nodes[7 + merge]
         members = list(tree.topics_under(7 + merge))
@@ -85,7 +84,7 @@ def test_merged_terms_are_weighed_from_summed_counts(sqrt_tf):
         assert len(column) and (weights[column] >= np.sort(weights)[-30]).all()
         assert node.size == sum(result.topics[t].size for t in members)
         assert node.n_topics == len(members)
-    assert weighting.__dict__ == ClassTfidf(sqrt_tf=sqrt_tf).__dict__  # fitted is a copy
+    assert weighting.__dict__ == ClassTfidf(bm25=True).__dict__  # fitted is a copy
 
 
 def test_keywords_of_merges_repeat_no_stem(branched):

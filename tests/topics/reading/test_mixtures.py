@@ -27,7 +27,7 @@ def windows_over(n, window, stride):
 def written_out(result, words, *, window=4, stride=1, least=0.1, weighting=None):
     """Return what each word contributes, and the mixture, for one text."""
     weighting = weighting or ClassTfidf()
-    idf = weighting.fit(topic_counts(result), terms=result.term_counts.terms).idf_
+    idf = weighting.fit(topic_counts(result)).idf_
     column = {term: i for i, term in enumerate(result.term_counts.terms)}
     edges = {w for term in column for w in (term.split(" ")[0], term.split(" ")[-1])}
     places = [i for i, word in enumerate(words) if word in edges]
@@ -45,7 +45,7 @@ def written_out(result, words, *, window=4, stride=1, least=0.1, weighting=None)
                 if term in column and {first, first + n - 1} <= inside:
                     counts[column[term]] += 1
                     found.append((column[term], [i for i in places if first <= i < first + n]))
-        vector = (np.sqrt(counts) if weighting.sqrt_tf else counts) * idf
+        vector = counts * idf
         similarity = rows @ vector / (np.linalg.norm(vector) or 1)
         similarity[similarity < least] = 0
         total += similarity
@@ -88,9 +88,7 @@ def words_of(result, row):
         {"window": 60},
         {"least": 0.0},
         {"least": 0.4},
-        {"weighting": ClassTfidf(sqrt_tf=True), "window": 12},
         {"weighting": ClassTfidf(bm25=True), "window": 12},
-        {"weighting": ClassTfidf(seed_terms=["river"], seed_boost=4.0)},
     ],
 )
 def test_equal_windows_written_out(phrased, arguments, monkeypatch):

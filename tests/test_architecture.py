@@ -79,11 +79,9 @@ BUDGET = {
 }
 # Folders above their budget: today's numbers, which only go down.
 OVER = {
-    "_utils": (1501, 10),  # the chat client, which topics and annotation share
-    "annotation": (2769, 12),
-    "inference": (2028, 8),
-    "corpus": (2778, 10),
-    "retrieval": (6426, 25),
+    "_utils": (1431, 10),  # the chat client, which topics and annotation share
+    "annotation": (2685, 12),
+    "corpus": (2644, 10),
 }
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60
 

@@ -13,7 +13,6 @@ from embedtopics.annotation._estimates import N_FURTHER
 from embedtopics.annotation._loop import STREAMS
 from embedtopics.annotation._project import AnnotationProject
 from embedtopics.annotation.results import TextToLabel
-from embedtopics.classification import class_terms
 from embedtopics.errors import EmbedTopicsError, InputError
 
 log = logging.getLogger(__name__)
@@ -21,8 +20,8 @@ log = logging.getLogger(__name__)
 ESTIMATE_EVERY = 5
 """Count labels after which quality and shares are estimated again."""
 
-MAX_HITS, EXCERPT, N_HINT_WORDS = 50, 240, 50
-"""Texts of a list, characters of each, and characteristic words of a label."""
+MAX_HITS, EXCERPT = 50, 240
+"""Texts of a list, and characters of each."""
 
 
 class AnnotationServer(LocalServer):
@@ -169,23 +168,15 @@ class AnnotationServer(LocalServer):
         return {"waiting": self.study.queue(_strings(request, "keys"))}
 
     def hint(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the label that the model suggests, and words characteristic of it."""
+        """Return the label that the model suggests."""
         state, key = self.study.state, _name(request, "key")
         with state.lock:
             chances, names = self.study.loop.probabilities, state.records.names
-            labelled = state.labelled()
         if key not in state.texts.row_of or chances is None:
-            return {"label": None, "probability": None, "words": []}
+            return {"label": None, "probability": None}
         of_text = chances[state.texts.row_of[key]]
         best = int(of_text.argmax())
-        others = [other for other in labelled if other != key]
-        sides = ["for" if names[best] in labelled[other] else "against" for other in others]
-        words: list[str] = []
-        if len(set(sides)) == 2:
-            texts = [state.texts.text(other) for other in others]
-            terms = class_terms(texts, sides, n_terms=N_HINT_WORDS, min_texts=2)
-            words = terms.loc[(terms["class"] == "for") & (terms["z"] > 0), "term"].tolist()
-        return {"label": names[best], "probability": _number(of_text[best]), "words": words}
+        return {"label": names[best], "probability": _number(of_text[best])}
 
     def skip(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Skip a text."""

@@ -14,7 +14,6 @@
   let unsure = false;
   let busy = false;
   let spans = []; // of the text on the page: {label, begin, end}, in UTF-16 units as the page counts
-  let hints = []; // words characteristic of the suggested label
   let cursor = null; // words from and to, where parts are marked by keys
 
   async function ask(path, content) {
@@ -142,7 +141,6 @@
     openNote(false);
     for (const label of study.labels) if (isMany()) label.button.setAttribute("aria-pressed", "false");
     spans = [];
-    hints = [];
     cursor = null;
     $("hinted").textContent = "";
     $("hint").setAttribute("aria-pressed", "false");
@@ -231,19 +229,13 @@
     if (on) $("note").focus();
   }
 
-  // Parts of a text, and characteristic words
+  // Parts of a text
 
   function paint() {
-    // Marked parts, hints and the cursor, cut at each edge; everything is text.
+    // Marked parts and the cursor, cut at each edge; everything is text.
     const text = current.text;
     const parts = spans.map((one) => ({ ...one, kind: "span" }));
     if (cursor) parts.push({ ...wordsAt(cursor), kind: "cursor" });
-    if (hints.length) {
-      const known = new Set(hints);
-      for (const one of text.matchAll(/[\p{L}\p{N}]+(?:['’-][\p{L}\p{N}]+)*/gu)) {
-        if (known.has(one[0].toLowerCase())) parts.push({ begin: one.index, end: one.index + one[0].length, kind: "hint" });
-      }
-    }
     const edges = [...new Set([0, text.length, ...parts.flatMap((one) => [one.begin, one.end])])].sort((a, b) => a - b);
     $("text").replaceChildren();
     edges.slice(0, -1).forEach((begin, i) => {
@@ -314,13 +306,11 @@
     if (current === null) return;
     const on = $("hint").getAttribute("aria-pressed") !== "true";
     const key = current.key;
-    const found = on ? await ask("api/hint", { key }) : { words: [] };
+    const found = on ? await ask("api/hint", { key }) : {};
     if (current === null || current.key !== key) return;
-    hints = found.words;
     $("hint").setAttribute("aria-pressed", String(on));
     $("hinted").textContent = !on ? "" : found.label === null ? "The model is not fitted yet."
-      : `${found.label}, with probability ${percent(found.probability)}. Words characteristic of this label have a dotted underline.`;
-    paint();
+      : `${found.label}, with probability ${percent(found.probability)}.`;
   });
 
   // Search

@@ -226,11 +226,6 @@ class Measurement:
         new._set(*values)
         return new
 
-    @property
-    def is_gold(self) -> BoolArray:
-        """Whether each row has a gold value."""
-        return self.sample.is_gold
-
     @classmethod
     def from_frame(
         cls,
@@ -305,7 +300,9 @@ class Measurement:
     def __repr__(self) -> str:
         """Return the name, the classes and the numbers of rows."""
         of = "a number" if self.classes is None else ", ".join(map(str, self.classes))
-        return f"Measurement({self.name!r}: {of}; {self.is_gold.sum():,} of {len(self):,} gold)"
+        return (
+            f"Measurement({self.name!r}: {of}; {self.sample.is_gold.sum():,} of {len(self):,} gold)"
+        )
 
 
 _KINDS = ("auto", "class", "number")

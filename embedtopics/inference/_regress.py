@@ -131,7 +131,7 @@ def regress(
 def _by_name(measurements: Measurement | Sequence[Measurement]) -> dict[str, Measurement]:
     several = [measurements] if isinstance(measurements, Measurement) else list(measurements)
     by_name = {one.name: one for one in several}
-    is_same = all(np.array_equal(one.is_gold, several[0].is_gold) for one in several)
+    is_same = all(np.array_equal(one.sample.is_gold, several[0].sample.is_gold) for one in several)
     if not several or len(by_name) < len(several) or not is_same:
         expected = "one or several, each with its own name, with gold values of the same rows"
         raise InputError("measurements", expected, measurements)
@@ -159,12 +159,11 @@ def _design(
     names = set(map(str, first.data.columns)) | set(by_name)
     terms, variables = parse_covariates(f"~ {right}", names)
     columns: dict[str, pd.Series] = {}
-    measured = []
+    is_gold, measured = first.sample.is_gold, [name for name in variables if name in by_name]
     for name in variables:
         if name in by_name:
-            measured.append(name)
             one = by_name[name]
-            columns[name] = pd.Series(np.where(first.is_gold, _cells(one, one.truth), _cells(one)))
+            columns[name] = pd.Series(np.where(is_gold, _cells(one, one.truth), _cells(one)))
             if one.classes is not None:
                 reference = {name: str(one.classes[0])} | reference
         elif name in first.data:

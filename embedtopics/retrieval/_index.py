@@ -167,8 +167,8 @@ class SearchIndex:
         encoder : str, path or Encoder, optional
             By default the recorded encoder, loaded when a query first needs it.
         verify : bool, optional
-            None checks the catalog now, and the files of a segment by their checksums when it is
-            first used. True checks everything now. False checks only the sizes of files.
+            None checks the files of a segment by their checksums when it is first used. True checks
+            everything now. False checks only the sizes of files.
             Documents are always checked when they are read.
 
         Raises

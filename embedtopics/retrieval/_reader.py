@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count
 from embedtopics._utils.machine import computed_once
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._contract import BaseEncoder
@@ -199,9 +198,6 @@ def _open_version(
     findable = tuple(None if mask.all() else mask for mask in masks)
     try:
         settings = LexicalSettings.from_json(snapshot.settings["lexical"])
-        width = checked_count(snapshot.settings["n_dimensions"], "n_dimensions", 0)
-        if any(segment.dense.vectors.shape[1] != width for segment in data):
-            raise ValueError(f"not all vectors have {width} dimensions")
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise damage(CATALOG, f"its settings do not fit its segments: {error}") from error
     lexical = LexicalSearcher.of(tuple(segment.lexical for segment in data), findable, settings)

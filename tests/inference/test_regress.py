@@ -39,7 +39,7 @@ def coded(frame, name, predictions, n=400, **options):
 def on_gold(measurement, frame, columns=("age",)):
     x = frame[list(columns)].to_numpy(dtype=float)
     x = sm.add_constant(x - x.mean(axis=0))
-    return x[measurement.is_gold], frame[measurement.is_gold]
+    return x[measurement.sample.is_gold], frame[measurement.sample.is_gold]
 
 
 @pytest.mark.parametrize("family", ["linear", "logistic", "poisson", "multinomial"])

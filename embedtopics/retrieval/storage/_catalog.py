@@ -322,16 +322,9 @@ def read_columns(connection: sqlite3.Connection) -> dict[str, Column]:
     return {row[1]: Column(*row) for row in connection.execute(query)}
 
 
-def _read_list(stored: str) -> list[str]:
-    texts = parse_json(stored)
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise ValueError("a list of texts is damaged")
-    return texts
-
-
 _RESTORE: Mapping[str, Callable[[Any], Any]] = {
     "text": str, "integer": int, "boolean": bool, "real": float,
-    "date": datetime.datetime.fromisoformat, "list": _read_list,
+    "date": datetime.datetime.fromisoformat, "list": parse_json,
 }  # fmt: skip
 
 

@@ -202,13 +202,6 @@ def find_damage(folder: Path) -> list[Problem]:
             return [Problem(folder / CATALOG, f"it is damaged ({error})")]
 
 
-def find_holes(folder: Path) -> list[Problem]:
-    """Return the faults that SQLite finds in the pages of the catalog, in one pass."""
-    query = "PRAGMA quick_check(1)"
-    rows = ask(folder, lambda connection: connection.execute(query).fetchall())
-    return [Problem(folder / CATALOG, f"SQLite finds: {m}") for (m,) in rows if m != "ok"]
-
-
 def check_presence(folder: Path) -> None:
     """Raise CorruptFileError where a file is missing or has another size."""
     while True:

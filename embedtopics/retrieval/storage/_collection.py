@@ -43,7 +43,6 @@ from embedtopics.retrieval.storage._checks import (
     copy_collection,
     create_folder,
     find_damage,
-    find_holes,
 )
 from embedtopics.retrieval.storage._metadata import (
     NewColumn,
@@ -100,8 +99,7 @@ class Collection:
         """Open a collection; see `SearchIndex.load`."""
         path = find_folder(folder)
         check_presence(path)
-        problems = [] if verify is False else find_damage(path) if verify else find_holes(path)
-        if problems:
+        if problems := find_damage(path) if verify else []:
             more = f" (and {len(problems) - 1:,} more problems)" if len(problems) > 1 else ""
             raise CorruptFileError(f"{problems[0]}{more}")
         return cls(path, verify is not False)

@@ -59,16 +59,16 @@ def test_the_chosen_layer_loses_least_on_the_dev_part(scores):
         _Trained(
             ProbedVectors("made", layer, None, is_baseline),
             (),
-            tuple(Fit((), (), np.array([row])) for row in losses),
+            Fit((), (), np.array([losses])),
         )
         for layer, is_baseline, losses in [
-            (0, True, [[0.1, 0.1]]),
-            (3, False, [[0.9, 0.5], [0.7, 0.8]]),
-            (1, False, [[0.4, 0.9], [0.7, 0.9]]),
-            (None, False, [[0.0, 0.0]]),
+            (0, True, [0.1, 0.1]),
+            (3, False, [0.9, 0.5]),
+            (1, False, [0.4, 0.9]),
+            (None, False, [0.0, 0.0]),
         ]
     ]
-    # Layer 3: 0.5 and 0.7 at their best penalties; layer 1: 0.4 and 0.7.
+    # Layer 3: 0.5 at its best penalty; layer 1: 0.4.
     assert _chosen_layer(made) == 1
     assert _chosen_layer(made[3:]) is None
 

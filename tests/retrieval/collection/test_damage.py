@@ -98,7 +98,6 @@ def test_what_does_not_belong_together(folder, statement, said):
         ("UPDATE meta SET value = value || ' ' WHERE name = 'settings'", "differ from"),
         ("DELETE FROM meta WHERE name = 'stamp'", "has no stamp"),
         ("UPDATE meta SET value = 'x' WHERE name = 'version'", "invalid literal"),
-        ("UPDATE segments SET n_passages = 'x'", "is damaged"),
         (
             "UPDATE files SET path = '../../' || path WHERE path != 'passages.npz'",
             "outside the index",

@@ -191,18 +191,14 @@ class Chat:
     ) -> list[ChatAnswer]:
         """Ask questions, a few at a time, and return the answers in their order."""
         executor = ThreadPoolExecutor(CONCURRENCY)
+        bar = progress_bar(total=len(questions), unit=unit, description=description, show=show)
         answers = []
         try:
-            with progress_bar(
-                total=len(questions), unit=unit, description=description, show=show
-            ) as bar:
+            with bar:
                 for answer in executor.map(self._ask, questions):
                     answers.append(answer)
                     bar.update(1)
-        except BaseException:  # after an interrupt too, no further call begins
-            self.stopped = self.stopped or "interrupted"
-            raise
-        finally:
+        finally:  # after an interrupt too, no further call begins
             executor.shutdown(wait=False, cancel_futures=True)
         if all(answer.is_call_error for answer in answers):
             self.stopped = self.stopped or next((answer.reason for answer in answers), "")

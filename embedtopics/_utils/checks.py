@@ -8,15 +8,6 @@ from typing import Any
 from embedtopics.errors import InputError, MissingExtraError
 
 
-def is_whole_text(text: str) -> bool:
-    """Return whether a text holds no lone surrogate."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def is_whole(value: Any) -> bool:
     """Return whether a value is an integer of Python or NumPy, not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool)

@@ -15,9 +15,9 @@ from embedtopics._utils.checks import (
     checked_count,
     checked_share,
     is_count,
-    is_whole_text,
     resolve_seed,
 )
+from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array
 
@@ -78,7 +78,7 @@ def _read(label: Any, row: int) -> Label:
     read = label if isinstance(label, Label) else Label(label)
     texts = [read.name, read.key, read.definition, *read.examples]
     if isinstance(read.examples, str) or not all(
-        isinstance(text, str) and is_whole_text(text) for text in texts
+        isinstance(text, str) and replace_surrogates(text) == text for text in texts
     ):
         raise InputError("labels", "names, keys, definitions and examples of text", label, row=row)
     name = read.name.strip()

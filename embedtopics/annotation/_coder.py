@@ -23,11 +23,11 @@ from embedtopics._utils.chat import (
     open_endpoint,
     without_reasoning,
 )
-from embedtopics._utils.checks import is_whole_text
 from embedtopics._utils.display import excerpt
 from embedtopics.annotation._codebook import Label, read_labels
 from embedtopics.annotation.results import Coding
 from embedtopics.corpus import Corpus
+from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.errors import InputError
 from embedtopics.inference.results import PredictedLabel
 
@@ -100,7 +100,7 @@ class LanguageModelCoder:
     ) -> None:
         self.codebook: tuple[Label, ...] = read_labels(codebook)
         self.names = tuple(label.name for label in self.codebook)
-        if not isinstance(instructions, str) or not is_whole_text(instructions):
+        if not isinstance(instructions, str) or replace_surrogates(instructions) != instructions:
             raise InputError("instructions", "text", instructions)
         self.model, self.instructions, self.journal = model, instructions, journal
         self.endpoint = open_endpoint(endpoint, api_key)

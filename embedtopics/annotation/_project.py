@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from embedtopics._utils.checks import checked_choice, is_whole_text
+from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.display import spell_count
 from embedtopics.annotation import _estimates, _tables
 from embedtopics.annotation._codebook import (
@@ -27,6 +27,7 @@ from embedtopics.annotation._state import StudyState, StudyTexts
 from embedtopics.annotation.results import AnnotatorAgreement, Stopping, StudyReport, TextToLabel
 from embedtopics.corpus import Corpus
 from embedtopics.corpus._table_files import write_table
+from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.decisions import Decision, Exported
 from embedtopics.errors import InputError
 from embedtopics.inference import shares
@@ -255,7 +256,7 @@ class AnnotationProject:
         self._check_key(key)
         checked_annotator(by)
         note = fields["note"]
-        if not isinstance(note, str) or len(note) > MAX_NOTE or not is_whole_text(note):
+        if not isinstance(note, str) or len(note) > MAX_NOTE or replace_surrogates(note) != note:
             raise InputError("note", f"text of at most {MAX_NOTE:,} characters", note)
         texts = self.state.texts
         id, n_texts = texts.documents.ids[texts.row_of[key]], len(texts)

@@ -415,9 +415,6 @@ def _frame_of_records(
     return records_frame(rows)
 
 
-ROWS_AT_ONCE = 8192
-
-
 def _read_parquet(path: File, encoding: str, limit: int | None) -> DocumentTable:
     """Read a Parquet file, whose encoding is fixed."""
     import pyarrow as pa
@@ -426,14 +423,7 @@ def _read_parquet(path: File, encoding: str, limit: int | None) -> DocumentTable
     with open_binary(path) as stream:
         try:
             is_packed = path.suffix.lower() == ".gz"
-            file = pq.ParquetFile(io.BytesIO(stream.read()) if is_packed else stream)
-            batches, n_rows = [], 0
-            for batch in file.iter_batches(batch_size=min(limit or ROWS_AT_ONCE, ROWS_AT_ONCE)):
-                batches.append(batch)
-                n_rows += len(batch)
-                if limit is not None and n_rows >= limit:
-                    break
-            table = pa.Table.from_batches(batches, file.schema_arrow)
+            table = pq.ParquetFile(io.BytesIO(stream.read()) if is_packed else stream).read()
             table.validate(full=True)  # offsets of a damaged file could point anywhere
             frame = table.slice(0, limit).to_pandas()
         except pa.ArrowException as error:

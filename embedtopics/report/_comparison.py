@@ -23,7 +23,7 @@ from embedtopics.protocols import FloatArray
 from embedtopics.report._explorer import linked_page
 from embedtopics.report._markup import section, table, text
 from embedtopics.report._page_data import Content, Panel
-from embedtopics.report._sections import decisions_section, settings_section, timings_section
+from embedtopics.report._sections import decisions_section, settings_section
 
 _BINS = 10
 _MEANINGS = {
@@ -321,7 +321,6 @@ def comparison_html(result: Comparison, *, title: str | None = None) -> str:
             moves_section(result),
             decisions_section(result.decisions),
             settings_section(result.settings, result.versions),
-            timings_section(result.timings),
             "</div>",
         ],
     )

@@ -357,25 +357,6 @@ def settings_section(settings: Mapping[str, Any], versions: Mapping[str, str]) -
     return section("settings", "Settings", '<div class="columns">', *parts, "</div>")
 
 
-def timings_section(timings: Mapping[str, float]) -> str:
-    """Return the seconds of each stage."""
-    if not timings:
-        return ""
-    total = sum(timings.values())
-    longest = max(timings.values()) or 1.0
-    rows = [
-        (
-            text(_STAGES.get(stage, stage.capitalize()), 60),
-            f"{seconds:.1f} s",
-            bar(seconds / longest),
-        )
-        for stage, seconds in timings.items()
-    ]
-    rows.append(("<strong>Total</strong>", f"<strong>{total:.1f} s</strong>", ""))
-    head = ("Stage", "Seconds", "Relative to the longest")
-    return section("timings", "Time", table(head, rows))
-
-
 def study_sections(result: TopicResult) -> list[str]:
     """Return the sections below the explorer: methods, topics, decisions and settings."""
     return [
@@ -394,6 +375,5 @@ def study_sections(result: TopicResult) -> list[str]:
         ),
         history_section(result),
         settings_section(result.settings, result.versions),
-        timings_section(result.timings),
         "</div>",
     ]

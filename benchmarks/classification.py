@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import classification_training
+from benchmarks import classification_pairs, classification_training
 from benchmarks.corpora import DATA
 from benchmarks.machine import describe_machine
 from benchmarks.options import Options
@@ -179,6 +179,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[dict[str, Any]]]] = {
     "fine_tune": classification_training.fine_tune,
     "ulmfit": classification_training.ulmfit,
     "words": classification_training.words,
+    "pairs": classification_pairs.pairs,
     "shares": _shares,
 }
 
@@ -260,6 +261,20 @@ DRAWN = {
 }
 Shown = tuple[str, dict[str, Callable[[Mapping[str, Any]], str]]]
 TABLES: dict[str, Shown] = {
+    "pairs": (
+        "Classes of two texts after 600 labelled pairs (stance: of other debates, with "
+        "multilingual-e5-small). CrossEncoder is that of sentence-transformers, from the same "
+        "checkpoint with the steps, the rate and the batches of fine_tune:",
+        {
+            "corpus": lambda row: row["corpus"],
+            "seed": lambda row: str(row["seed"]),
+            "method": lambda row: row["method"],
+            "pairs": lambda row: f"{row['n_train']:,}",
+            "accuracy": lambda row: f"{row['accuracy']:.3f}",
+            "macro F1": lambda row: f"{row['macro_f1']:.3f}",
+            "CPU s": lambda row: f"{row['cpu_seconds']:.0f}",
+        },
+    ),
     "fine_tune": (
         "All weights at equal steps, beside transformers' Trainer; both measure 100 other texts "
         "once an epoch and keep the best weights:",

@@ -27,6 +27,7 @@ from embedtopics.classification._heads import (
     sample_weights,
     threshold_for,
 )
+from embedtopics.classification._pairs import PairEncoder, fit_together, joined_pairs, split_pairs
 from embedtopics.classification._targets import (
     HEADS,
     LabelledTexts,
@@ -62,6 +63,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     head : {"softmax", "ordinal", "multilabel"}
         "softmax" predicts one class for each text, "ordinal" one of ordered classes (cumulative
         logits, McCullagh 1980), "multilabel" any number of labels.
+    pairs : bool
+        Whether two texts are classified together, such as a premise and a hypothesis. "frozen"
+        learns from both vectors, their absolute difference and their product; "fine_tune" lets the
+        encoder read both as one text (a cross-encoder). Other methods are refused.
     classes : sequence, optional
         The classes in their order, the lowest first. Required for named ordinal classes.
     class_weight : "balanced", optional
@@ -104,6 +109,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: str = "frozen",
         head: str = "softmax",
         *,
+        pairs: bool = False,
         classes: Sequence[Any] | None = None,
         class_weight: str | None = None,
         calibration: str | None = "temperature",
@@ -113,6 +119,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.encoder = encoder
         self.method = method
         self.head = head
+        self.pairs = pairs
         self.classes = classes
         self.class_weight = class_weight
         self.calibration = calibration
@@ -121,10 +128,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self,
-        X: Sequence[str],
+        X: Any,
         y: Any,
         *,
-        validation: tuple[Sequence[str], Any] | None = None,
+        validation: tuple[Any, Any] | None = None,
         out: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Learn from labelled texts.
@@ -132,6 +139,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : sequence of str
+            With `pairs`, pairs of str, a table of two columns, or a `Corpus` of two text columns.
         y : sequence of str or int
             One label for each text. Texts with None or NaN are left out. "multilabel" takes a list
             of labels for each text, or a table of 0 and 1 with one column for each class.
@@ -157,7 +165,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for name, value in options.items():
             if self.method == "frozen" and value is not None:
                 raise InputError(name, 'left out for method="frozen", which trains no encoder')
-        labelled = labelled_texts(X, y, self.head, self.classes)
+        if self.pairs and self.method not in ("frozen", "fine_tune"):
+            raise InputError("method", '"frozen" or "fine_tune" for pairs', self.method)
+        labelled = self._labelled(X, y, self.classes)
         if self.classes is None and self.head == "ordinal" and labelled.classes.dtype.kind == "U":
             expected = f"the classes in their order, such as {labelled.classes.tolist()}"
             raise InputError("classes", expected, None)
@@ -170,10 +180,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             from embedtopics.classification._training import fit_trained
 
-            held_out = None
-            if validation is not None:
-                held_out = labelled_texts(*validation, self.head, self.classes_, learned=True)
-            self.method_, result = fit_trained(self, labelled, held_out, class_weights, seed, out)
+            held_out = validation and self._labelled(*validation, self.classes_, learned=True)
+            fit = fit_together if self.pairs else fit_trained
+            self.method_, result = fit(self, labelled, held_out, class_weights, seed, out)
         self.encoder_, self.head_ = result.encoder, result.head
         self.left_out_scores_, self.left_out_codes_ = result.left_out_scores, result.left_out_codes
         self.decisions_, self.training_report_ = result.decisions, result.report
@@ -188,8 +197,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, labelled: LabelledTexts, class_weights: Float64Array | None, seed: int
     ) -> FittedHead:
         texts, codes = labelled.texts, labelled.codes
+        parts = split_pairs(texts) if self.pairs else texts
         resolved = resolve_encoder(self.encoder, cached=True)
-        self.encoder_ = resolved.fitted_to(texts).reading_to_ends(texts)
+        encoder = resolved.fitted_to(parts).reading_to_ends(parts)
+        self.encoder_ = PairEncoder(encoder) if self.pairs else encoder
         vectors = self._vectors(texts)
         folds = grouped_folds(codes, near_duplicates(texts, vectors), n_folds_for(codes), seed)
         weights = sample_weights(codes, class_weights)
@@ -200,6 +211,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         message = f"Cross-validation chose C = {strength:g} for the head."
         decision = Decision("classification", "strength", strength, message)
         return FittedHead(self.encoder_, head, scores, codes[: len(scores)], (decision,))
+
+    def _labelled(self, X: Any, y: Any, classes: Any, learned: bool = False) -> LabelledTexts:
+        read = joined_pairs(X) if self.pairs else X
+        return labelled_texts(read, y, self.head, classes, learned=learned)
 
     def _vectors(self, texts: Sequence[str]) -> Any:
         """Encode texts, (n_texts, n_dimensions), dense or sparse."""
@@ -217,7 +232,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         two classes.
         """
         check_is_fitted(self, "head_")
-        texts = check_texts(X)
+        texts = check_texts(joined_pairs(X) if self.pairs else X)
         if not texts:
             return np.empty((0, len(self.head_.bias)))
         return self.head_.scores(self._vectors(texts))

@@ -1,15 +1,19 @@
-"""Train few-shot encoders on pairs of labelled texts."""
+"""Read two texts as one, for classifiers of pairs; train few-shot encoders on pairs of texts."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.base import clone
 
 from embedtopics._utils.progress import progress_bar
 from embedtopics.classification._heads import (
@@ -19,9 +23,13 @@ from embedtopics.classification._heads import (
     sample_weights,
 )
 from embedtopics.classification._targets import LabelledTexts
+from embedtopics.corpus._columns import FIELD_SEPARATOR
+from embedtopics.corpus.results import Encoding
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import require_torch
+from embedtopics.encoders._contract import BaseEncoder, WrappedEncoder, forwarded
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
+from embedtopics.encoders.sentence._running import read_together
 from embedtopics.encoders.sentence._torch import check_device
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
@@ -30,6 +38,66 @@ from embedtopics.training._settings import TrainingSettings
 if TYPE_CHECKING:
     from embedtopics.classification._classifier import TextClassifier
     from embedtopics.training.objectives._trainable import Trainable
+
+
+def joined_pairs(X: Any) -> list[str]:
+    """Return each pair as one text, with an empty line between, as `Corpus` joins two columns."""
+    joined = []
+    for row, pair in enumerate(X.itertuples(index=False) if hasattr(X, "itertuples") else X):
+        parts = pair.split(FIELD_SEPARATOR) if isinstance(pair, str) else pair
+        if np.shape(parts) != (2,) or not all(isinstance(p, str) and p.strip() for p in parts):
+            expected = "two texts in each row, with no other empty line than one between them"
+            raise InputError("X", expected, pair, row=row)
+        joined.append(FIELD_SEPARATOR.join(re.sub(r"\n\s*\n", "\n", p.strip()) for p in parts))
+    return joined
+
+
+def split_pairs(joined: Sequence[str]) -> list[str]:
+    """Return the first texts of pairs, then the second ones."""
+    first, second = zip(*(text.split(FIELD_SEPARATOR) for text in joined), strict=True)
+    return [*first, *second]
+
+
+class PairEncoder(WrappedEncoder):
+    """Vectors of joined pairs: of both texts, with difference and product, or of both together."""
+
+    fingerprint = forwarded("fingerprint")
+    uncached = forwarded("uncached")
+
+    def __init__(self, encoder: BaseEncoder, together: bool = False) -> None:
+        self._arguments = {"encoder": encoder, "together": together}
+        self._encoder, self._together = encoder, together
+
+    def encode_with_report(
+        self, texts: Sequence[str], *, show_progress: bool | None = None
+    ) -> Encoding:
+        """Return one vector per pair; the report is that of the single texts."""
+        parts, encode = split_pairs(texts), self._encoder.encode_with_report
+        if self._together:
+            return encode(read_together(self._encoder, parts), show_progress=show_progress)
+        report = encode(parts, show_progress=show_progress)
+        vectors: Any = report.embeddings
+        first, second = vectors[: len(texts)], vectors[len(texts) :]
+        product = first.multiply(second) if hasattr(first, "multiply") else first * second
+        stack: Any = sparse.hstack if sparse.issparse(first) else np.hstack
+        return replace(report, embeddings=stack([first, second, abs(first - second), product]))
+
+
+def fit_together(
+    model: TextClassifier, labelled: LabelledTexts, held_out: LabelledTexts | None, *rest: Any
+) -> tuple[str, FittedHead]:
+    """Train the encoder of a classifier on pairs that it reads as one text; see `fit_trained`."""
+    from embedtopics.classification._training import fit_trained
+    from embedtopics.training.objectives._trainable import transformer_of
+
+    encoder, most = transformer_of(model.encoder), (model.training or {}).get("max_length")
+    read: Any = [
+        part and part._replace(texts=read_together(encoder, split_pairs(part.texts), most))
+        for part in (labelled, held_out)
+    ]
+    method, fit = fit_trained(clone(model).set_params(pairs=False), *read, *rest)
+    return method, fit._replace(encoder=PairEncoder(fit.encoder, together=True))
+
 
 FEW_SHOT = {"epochs": 6.0, "batch_size": 16, "learning_rate": 1e-4}
 """An epoch reads each text once, paired with a text of the same label, so that the cost is linear

@@ -23,7 +23,6 @@ from embedtopics.classification._heads import (
 from embedtopics.classification._targets import (
     LabelledTexts,
     check_lengths,
-    labelled_texts,
     read_targets,
 )
 from embedtopics.classification.results import ClassificationReport, Score
@@ -73,7 +72,7 @@ def evaluate(
     """
     check_is_fitted(classifier, "head_")
     head, classes = classifier.head, classifier.classes_
-    tested, learned = (labelled_texts(*pair, head, classes, learned=True) for pair in (test, train))
+    tested, learned = (classifier._labelled(*pair, classes, True) for pair in (test, train))
     texts, codes = tested.texts, tested.codes
     if not texts:
         raise InputError("test", "labelled texts", found="none")
@@ -82,10 +81,10 @@ def evaluate(
     chances = classifier.calibration_.apply(classifier.head_.scores(vectors))
     rows = list(_scores("classifier", classifier, chances, codes, groups))
     notes = [one for one in classifier.decisions_ if one.name == "method"]
-    baselines = list(_baselines(head, learned, texts))
+    baselines = list(_baselines(classifier, learned, texts))
     if classifier.method_ != "frozen":
         try:
-            baselines.append(("frozen", _predicted(classifier.encoder, head, learned, texts)))
+            baselines.append(("frozen", _predicted(classifier.encoder, classifier, learned, texts)))
         except OSError as missing:
             message = f"The encoder without training could not be measured: {missing}"
             notes.append(Decision("classification", "baseline", "frozen", message))
@@ -195,7 +194,7 @@ def _figures(sums: Float64Array, n_classes: int, is_ordinal: bool) -> dict[str, 
 
 
 def _baselines(
-    head: str, learned: LabelledTexts, texts: list[str]
+    like: TextClassifier, learned: LabelledTexts, texts: list[str]
 ) -> Iterator[tuple[str, Float64Array]]:
     """Yield the probabilities of the most frequent class and of logistic regression on TF-IDF."""
     codes, n_classes = learned.codes, len(learned.classes)
@@ -203,15 +202,18 @@ def _baselines(
     yield "most frequent", np.tile(np.asarray(shares, dtype=np.float64), (len(texts), 1))
     if codes.ndim == 1 and len(np.unique(codes)) < n_classes:
         return
-    yield "TF-IDF, logistic regression", _predicted("tfidf", head, learned, texts)
+    yield "TF-IDF, logistic regression", _predicted("tfidf", like, learned, texts)
 
 
-def _predicted(encoder: Any, head: str, learned: LabelledTexts, texts: list[str]) -> Float64Array:
+def _predicted(
+    encoder: Any, like: TextClassifier, learned: LabelledTexts, texts: list[str]
+) -> Float64Array:
     """Return the probabilities of a frozen encoder with logistic regression."""
     codes = learned.codes
     y: Any = codes if codes.ndim == 2 else codes.tolist()
-    order = list(range(len(learned.classes))) if head == "ordinal" else None
-    model = TextClassifier(encoder, head=head, classes=order, calibration=None)
+    order = list(range(len(learned.classes))) if like.head == "ordinal" else None
+    options: dict[str, Any] = {"head": like.head, "pairs": like.pairs, "classes": order}
+    model = TextClassifier(encoder, calibration=None, **options)
     return model.fit(learned.texts, y).predict_proba(texts)
 
 
@@ -237,7 +239,7 @@ def suspicious_labels(classifier: TextClassifier, texts: Sequence[str], y: Any) 
     import pandas as pd
 
     check_is_fitted(classifier, "head_")
-    learned = labelled_texts(texts, y, classifier.head, classifier.classes_, learned=True)
+    learned = classifier._labelled(texts, y, classifier.classes_, learned=True)
     if not np.array_equal(keys_of(learned.texts), classifier.training_keys_):
         raise InputError("texts", "the texts of the fit, in the same order", found="others")
     is_cross_fitted = classifier.method != "fine_tune" and (

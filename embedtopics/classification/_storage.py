@@ -32,7 +32,7 @@ from embedtopics._utils.folders import (
 )
 from embedtopics._utils.machine import package_versions
 from embedtopics.classification._heads import Calibration, LinearHead
-from embedtopics.classification._pairs import load_trained
+from embedtopics.classification._pairs import PairEncoder, load_trained
 from embedtopics.decisions import Decision
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
@@ -46,7 +46,7 @@ ABOUT, ARRAYS, ENCODER = "classifier.json", "arrays.safetensors", "encoder"
 ATTRIBUTES = ("left_out_scores_", "left_out_codes_", "training_keys_")
 """Fitted arrays that are saved under their own names."""
 
-_PARAMETERS = ("method", "head", "class_weight", "calibration", "training", "random_state")
+_PARAMETERS = ("method", "head", "pairs", "class_weight", "calibration", "training", "random_state")
 
 
 @contextmanager
@@ -154,6 +154,9 @@ def read_classifier(path: Path, encoder: Any) -> tuple[dict[str, Any], dict[str,
     else:
         saved = encoder_from_settings(about["encoder"])
         attributes["encoder_"] = saved if saved.transformer is None else CachedEncoder(saved)
+    if parameters.get("pairs"):
+        encoder = attributes["encoder_"]
+        attributes["encoder_"] = PairEncoder(encoder, attributes["method_"] != "frozen")
     attributes["training_report_"] = None
     if (path / ENCODER / "training-report").is_dir():
         from embedtopics.training._report import read_report

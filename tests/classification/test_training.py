@@ -2,16 +2,21 @@
 
 from contextlib import nullcontext
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from tokenizers import Tokenizer
 
+import embedtopics as et
 from embedtopics.classification import TextClassifier, _pairs, _training, evaluate
 from embedtopics.classification._heads import LinearHead
-from embedtopics.classification._pairs import _jaccard_of, _pair_loss, _paired_batches
+from embedtopics.classification._pairs import _jaccard_of, _pair_loss, _paired_batches, joined_pairs
 from embedtopics.classification._training import _head_loss, _linear, _optimizers, _Ulmfit
 from embedtopics.encoders import SentenceEncoder
+from embedtopics.encoders.sentence._running import read_together
 from embedtopics.training import TrainingSettings
 from embedtopics.training.objectives._trainable import trainable_of
 from embedtopics.training.trainer._running import _Training
@@ -229,3 +234,55 @@ def test_what_cannot_be_trained_is_refused(themed, tiny_bert):
         TextClassifier(tiny_bert, "few_shot").fit(*themed, validation=themed)
     with refuses("y", row=1):
         TextClassifier(tiny_bert, "fine_tune").fit(*themed, validation=(["a", "b"], ["pets", "x"]))
+
+
+@pytest.fixture
+def pairs(themed):
+    """Pairs of texts, and whether they have one theme."""
+    texts, themes = themed
+    y = ["same" if a == b else "other" for a, b in pairwise(themes)]
+    return list(pairwise(texts)), y
+
+
+def test_vectors_of_pairs_by_hand(counted, pairs, tmp_path):
+    X, y = pairs
+    model = TextClassifier(counted, pairs=True).fit(X, y)
+    a, b = (counted.encode(texts) for texts in zip(*X, strict=True))
+    vectors = model.encoder_.encode(joined_pairs(X))
+    np.testing.assert_array_equal(vectors, np.hstack([a, b, abs(a - b), a * b]))
+    predicted = model.predict(X)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    for same in (frame, et.Corpus(frame, text=["a", "b"]), joined_pairs(X)):
+        np.testing.assert_array_equal(model.predict(same), predicted)
+    model.save(tmp_path / "model")
+    loaded = TextClassifier.load(tmp_path / "model", encoder=counted)
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert evaluate(model, (X, y), (X, y)).of(metric="accuracy")[0].n == len(X)
+    for row in (["a cat"], [("a", " ")], [("a", "b", "c")], ["a\n\nb\n\nc"], [("a", None)]):
+        with refuses("X"):
+            model.predict(row)
+    with refuses("method"):
+        TextClassifier(counted, "few_shot", pairs=True).fit(X, y)
+
+
+@pytest.mark.parametrize("lengths", [(2, 3), (3, 40), (40, 3), (40, 40)])
+def test_a_pair_is_read_as_the_tokenizer_reads_pairs(tiny_bert, tiny_roberta, lengths):
+    for folder in (tiny_bert, tiny_roberta):
+        encoder = SentenceEncoder(folder)
+        tokenizer = Tokenizer.from_str(encoder.tokenizer_json)
+        first, second = (" ".join(["cat"] * n) for n in lengths)
+        [read] = read_together(encoder, [first, second])
+        tokenizer.enable_truncation(encoder.max_length, strategy="longest_first")
+        expected = tokenizer.encode(first, second).tokens
+        assert tokenizer.encode(read).tokens == expected
+
+
+def test_all_weights_read_pairs_together(tiny_bert, pairs, tmp_path):
+    X, y = pairs
+    model = TextClassifier(tiny_bert, "fine_tune", pairs=True, training=QUICK).fit(X, y)
+    assert model.encoder_.encode(joined_pairs(X)).shape == (len(X), 16)
+    model.save(tmp_path / "model")
+    loaded = TextClassifier.load(tmp_path / "model")
+    np.testing.assert_allclose(loaded.predict_proba(X), model.predict_proba(X), atol=1e-5)
+    swapped = model.predict_proba([(b, a) for a, b in X])
+    assert not np.allclose(swapped, model.predict_proba(X), atol=1e-4)

@@ -268,3 +268,20 @@ def align(
             if words[token] < 0 and is_inside and stretches[near] == stretches[token]:
                 words[token] = words[near]
     return words
+
+
+def read_together(encoder: Any, texts: Sequence[str], most: int | None = None) -> list[str]:
+    """Join each of the first half of texts to one of the other by [SEP], cut to `most` tokens."""
+    from tokenizers import Tokenizer
+
+    tokenizer, n = Tokenizer.from_str(encoder.tokenizer_json), len(texts) // 2
+    marked = tokenizer.encode("a", "a")
+    first, *_, last = (place for place, side in enumerate(marked.sequence_ids) if side is not None)
+    separator = "".join(marked.tokens[first + 1 : last])
+    prompt = tokenizer.encode(encoder.transformer.recipe.prompt, add_special_tokens=False)
+    tokenizer.enable_truncation((most or encoder.max_length) - len(prompt))  # the longer text
+    pairs, joined = list(zip(texts[:n], texts[n:], strict=True)), []
+    for pair, read in zip(pairs, tokenizer.encode_batch(pairs), strict=True):
+        ends = dict(zip(read.sequence_ids, (end for _, end in read.offsets), strict=True))
+        joined.append(separator.join(text[: ends.get(side, 0)] for side, text in enumerate(pair)))
+    return joined

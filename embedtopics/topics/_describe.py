@@ -236,7 +236,9 @@ def recorded_weighting(recorded: dict[str, Any] | str | None) -> TermWeighting:
     if recorded is None:
         return ClassTfidf()
     if isinstance(recorded, dict) and recorded.get("name") == ClassTfidf.__name__:
-        return ClassTfidf(**{name: value for name, value in recorded.items() if name != "name"})
+        # Options that went; a folder may hold them.
+        if not recorded.get("sqrt_tf") and not recorded.get("seed_terms"):
+            return ClassTfidf(bm25=recorded["bm25"])
     raise InputError(
         f"the weighting {recorded} is a custom object, which files do not hold; pass it to "
         "update_terms again"

@@ -559,4 +559,6 @@ def _within(name: str, numbers: npt.NDArray[Any] | None, low: int, high: int) ->
 def _check_sparse(name: str, matrix: Any, shape: tuple[int, int]) -> None:
     if matrix.shape != shape:
         raise ValueError(f"{name} has the shape {matrix.shape}, expected {shape}")
+    if matrix.indptr.dtype.kind != "i" or matrix.indices.dtype.kind != "i":
+        raise ValueError(f"{name} has indices that are not integers")
     matrix.check_format(full_check=True)

@@ -223,6 +223,8 @@ def contents_like(path: Path) -> Iterator[tuple[str, bytes]]:
 def of_forged_arrays() -> Iterator[Trial]:
     for name, sound, use, _ in places():
         for file in files_of(sound):
+            if file.parent.name == "lexical":  # NumPy checks its indices
+                continue
             for kind, content in contents_like(sound / file):
                 yield Trial(
                     f"forged {name}/{file}: {kind}",

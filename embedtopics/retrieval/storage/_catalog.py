@@ -172,7 +172,7 @@ def _inode(path: Path) -> int:
     """Return what changes when another file takes the place of a file; -1 in between."""
     try:
         return path.stat().st_ino
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
         return -1
 
 

@@ -126,6 +126,8 @@ def read_passages(folder: Path) -> tuple[Int64Array, Int32Array]:
         # Opened here, because NumPy leaves a damaged file open.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             documents, spans = arrays["documents"], arrays["spans"]
+        if documents.ndim != 1 or spans.shape != (len(documents), 2):
+            raise ValueError(f"arrays of the shapes {documents.shape} and {spans.shape}")
     except FileNotFoundError:
         raise
     except Exception as error:  # damaged zip files and arrays fail in many ways
@@ -159,7 +161,7 @@ def check_sizes(folder: Path, files: Sequence[SegmentFile]) -> Iterator[tuple[Pa
         path = file.below(folder)
         try:
             size = path.stat().st_size if path.is_file() else None
-        except FileNotFoundError:  # deleted since
+        except OSError:  # deleted since, or with a name that cannot be
             size = None
         if size is None:
             yield path, "it is missing"

@@ -112,7 +112,7 @@ def report(
         write_table(evaluation.to_frame(), out)
     rows = [
         [one.of, "all" if one.name is None else str(one.name), one.metric, f"{one.value:.3f}",
-         f"{one.low:.3f} to {one.high:.3f}", f"{one.n:,}"]
+         f"{one.low:.3f} to {one.high:.3f}".replace("nan to nan", "none"), f"{one.n:,}"]
         for one in evaluation
     ]  # fmt: skip
     columns = [("of", "words"), ("class", "words"), ("metric", "words"), ("value", "figure"),

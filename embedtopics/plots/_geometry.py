@@ -16,7 +16,6 @@ from embedtopics.plots._theme import (
     ASSUMED_WIDTH,
     INK,
     LEFT_TO_RIGHT,
-    MUTED,
     SCALE,
     Spec,
     axes_of,
@@ -28,6 +27,7 @@ from embedtopics.plots._theme import (
     hover,
     panel_figure,
     panel_note,
+    small,
     title_notes,
 )
 
@@ -58,7 +58,7 @@ _DARK = 0.66
 """Value from which text in a cell is white."""
 
 
-def contextualization(result: Contextualization) -> Figure:
+def contextualization(result: Contextualization, *, width: int | None = None) -> Figure:
     """Draw how much the vector of a word depends on its context, layer by layer.
 
     On the left: the mean cosine of two uses of a word, of a word and its sentence, and of two
@@ -70,21 +70,20 @@ def contextualization(result: Contextualization) -> Figure:
     ----------
     result : Contextualization
         From `embedtopics.probing.contextualization`.
+    width : int, optional
+        Pixels, by default those of the page; below 700 the panels are above each other.
 
     Returns
     -------
     plotly.graph_objects.Figure
     """
-    gap, up = _NAMES + 40, 330.0
-    across = (ASSUMED_WIDTH - 50 - _NAMES - gap) / 2
+    gap, up, n_rows = _NAMES + 40, 330.0, 1 + ((width or ASSUMED_WIDTH) < 700)
+    across = ((width or ASSUMED_WIDTH) - 50 - _NAMES - gap * (2 - n_rows)) * n_rows / 2
     margin = {"l": 50, "r": _NAMES, "t": 76, "b": 50}
-    figure = panel_figure([up], 2, gap=gap, margin=margin)
-    text = (
-        f"<b>{caption(result.encoder, 50)}</b>"
-        f'<span style="font-size:12px;color:{MUTED}"> · {len(result.words):,} words, '
-        f"{int(result.n_uses.sum()):,} uses</span>"
-    )
-    notes = title_notes([text], 68, left=34, size=14)
+    size: Spec = {"gap": gap, "width": width, "margin": margin}
+    figure = panel_figure([up] * n_rows, 3 - n_rows, between=80, **size)
+    counted = small(f"· {len(result.words):,} words, {int(result.n_uses.sum()):,} uses")
+    notes = title_notes([f"<b>{caption(result.encoder, 50)}</b> {counted}"], 68, left=34, size=14)
     measures = {score.measure for score in result}
     figure.update_xaxes(layer_axis(result.layers, across))
     figure.update_yaxes(showgrid=True, tickfont={"size": 11}, zeroline=True)
@@ -98,7 +97,7 @@ def contextualization(result: Contextualization) -> Figure:
         span = (min(low, 0.0), high)
         ends = (min(result.layers) - 0.4, max(result.layers) + 0.4)
         figure.add_traces(traces_of(lines, ends, panel, "words or sentences"))
-        figure.update_yaxes(range=span, zerolinecolor="#c3c9d1", row=1, col=panel + 1)
+        figure.layout[axis_keys(panel)[1]].update(range=span, zerolinecolor="#c3c9d1")
         notes += end_names(figure, lines, span, panel, up)
         notes.append(panel_note(figure, panel, f"<b>{name}</b>", yshift=5))
     return figure.update_layout(annotations=notes)

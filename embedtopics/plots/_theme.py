@@ -275,12 +275,11 @@ def checked_topics(topics: Iterable[int], n_topics: int, least: int = 0) -> list
     return [int(topic) for topic in topic_ids]
 
 
-def fit_columns(n: int, *, sides: float, least: float, gap: float = 16) -> tuple[int, float]:
-    """Return the number of columns for `n` panels next to `sides`, and the width of a panel.
-
-    All widths are in pixels. The rows have as many panels as possible, as evenly as possible.
-    """
-    inner = ASSUMED_WIDTH - sides
+def fit_columns(
+    n: int, *, sides: float, least: float, gap: float = 16, width: float | None = None
+) -> tuple[int, float]:
+    """Return the number of columns of `n` panels, in rows that are even, and a panel's pixels."""
+    inner = (width or ASSUMED_WIDTH) - sides
     fit = max(int((inner + gap) / (least + gap)), 1)
     columns = max(-(-n // max(-(-n // fit), 1)), 1)
     return columns, (inner - (columns - 1) * gap) / columns

@@ -53,7 +53,7 @@ MOST_LABELS, FEW_PATHS = 12, 4
 """Distinguishable labels, and paths without labels."""
 MOST_NUMBERED = 13
 """Number of layers up to which a path names each."""
-NARROWEST, WIDEST, TITLE, HEIGHT = 196, 560, 46, 620
+NARROWEST, WIDEST, TITLE, HEIGHT = 186, 560, 46, 620
 """Pixels of a panel, of the title, and of a figure of paths."""
 FONT_SIZE, CHARACTERS = 12, 240
 """Pixels of a letter, and characters of a sentence on hovering."""
@@ -72,7 +72,9 @@ class _Group:
     color: str | list[float]
 
 
-def word_map(result: WordMap, *, colors: Sequence[Any] | None = None) -> Figure:
+def word_map(
+    result: WordMap, *, colors: Sequence[Any] | None = None, width: int | None = None
+) -> Figure:
     """Draw all uses of a word on one map for each layer, to show where they separate.
 
     A use has the same colour on all maps: that of its label, or without labels a shade by its
@@ -87,6 +89,8 @@ def word_map(result: WordMap, *, colors: Sequence[Any] | None = None) -> Figure:
     colors : sequence, optional
         A label for each text, such as the sense of the word, a period or a source.
         None and "" are no label; of more than 12 labels, the rarest share a colour.
+    width : int, optional
+        Pixels; by default those of the page, with a layout for about 1,000.
 
     Returns
     -------
@@ -99,16 +103,16 @@ def word_map(result: WordMap, *, colors: Sequence[Any] | None = None) -> Figure:
     """
     groups = _grouped(result, colors)
     texts = _hover_texts(result)
-    n_lines = _legend_lines(groups)
+    n_lines = _legend_lines(groups, width)
     n, gap = len(result.layers), 16
-    columns, across = fit_columns(n, sides=32, least=NARROWEST, gap=gap)
+    columns, across = fit_columns(n, sides=32, least=NARROWEST, gap=gap, width=width)
     top = TITLE + n_lines * 21 + (10 if n_lines else 0) + 24
     heights = [min(across, WIDEST)] * -(-n // columns)  # square maps
     margin = {"l": 16, "r": 16, "t": top, "b": 18}
-    figure = panel_figure(heights, columns, n=n, between=34, gap=gap, margin=margin)
+    figure = panel_figure(heights, columns, n=n, between=34, gap=gap, width=width, margin=margin)
     lines = [
         f"{_name(result)} · {_n_uses(result)} · {caption(result.encoder, 50)}",
-        "above each map: mean cosine of two uses, share of variance shown",
+        "above each map: mean cosine of uses, share of variance",
     ]
     notes = title_notes(lines, top - 6)
     frame = {**AXIS, "showline": True, "linecolor": "#d3d7dd", "mirror": True}
@@ -127,7 +131,9 @@ def word_map(result: WordMap, *, colors: Sequence[Any] | None = None) -> Figure:
     return figure.update_layout(annotations=notes, dragmode="pan", **_legend(figure, n_lines))
 
 
-def word_paths(result: WordMap, *, colors: Sequence[Any] | None = None) -> Figure:
+def word_paths(
+    result: WordMap, *, colors: Sequence[Any] | None = None, width: int | None = None
+) -> Figure:
     """Draw the paths of some uses of a word through the layers, on one common plane.
 
     Each layer is centred on the mean of all uses, so that the paths show how uses separate, not
@@ -138,7 +144,7 @@ def word_paths(result: WordMap, *, colors: Sequence[Any] | None = None) -> Figur
     ----------
     result : WordMap
         From `embedtopics.probing.word_map`.
-    colors : sequence, optional
+    colors, width : sequence and int, optional
         As for `word_map`. The path of a label is that of its use nearest to the median of the
         label; without labels, the paths of four uses that are far apart are drawn.
 
@@ -156,11 +162,11 @@ def word_paths(result: WordMap, *, colors: Sequence[Any] | None = None) -> Figur
     last = result.joint[-1]
     numbers = _typical(last, groups)
     texts = _hover_texts(result)
-    n_lines = _legend_lines(groups)
+    n_lines = _legend_lines(groups, width)
     top = TITLE + 10 + 21 * n_lines + (8 if n_lines else 0)
-    size = np.array([ASSUMED_WIDTH - 32.0, HEIGHT - top - 12.0])
+    size = np.array([(width or ASSUMED_WIDTH) - 32.0, HEIGHT - top - 12.0])
     margin = {"l": 16, "r": 16, "t": top, "b": 12}
-    figure = panel_figure([float(size[1])], margin=margin)
+    figure = panel_figure([float(size[1])], width=width, margin=margin)
     shown = np.concatenate([last, result.joint[:, numbers].reshape(-1, 2)])
     low, high = shown.min(axis=0), shown.max(axis=0)
     centre, reach = (low + high) / 2, (float(np.max((high - low) / size)) * 1.16 or 1.0) * size / 2
@@ -269,21 +275,20 @@ def _heading(result: WordMap, place: int) -> str:
 
 def _paths_title(result: WordMap, n_paths: int) -> list[str]:
     first, last = result.layers[0], result.layers[-1]
-    through = f"layers {first} to {last}" if len(result.layers) > 1 else f"layer {first}"
-    text = "one plane, each layer centred on its uses"
+    text = f"layers {first} to {last}, each centred" if len(result.layers) > 1 else f"layer {first}"
     shares = result.joint_explained_variance[np.isfinite(result.joint_explained_variance)]
     if len(shares):
         ends = dict.fromkeys((f"{shares.min():.0%}", f"{shares.max():.0%}"))
         text += f"; {' to '.join(ends)} of its variance shown"
-    encoder = caption(result.encoder, 40)
-    return [f"{_name(result)} · {n_paths} of {_n_uses(result)} through {through} · {encoder}", text]
+    parts = _name(result), f"{n_paths} of {_n_uses(result)}", caption(result.encoder, 40)
+    return [" · ".join(parts), text]
 
 
-def _legend_lines(groups: Sequence[_Group]) -> int:
+def _legend_lines(groups: Sequence[_Group], width: int | None) -> int:
     """Return the number of lines of the legend."""
     if not groups[0].name:
         return 0
-    space = ASSUMED_WIDTH - 32
+    space = (width or ASSUMED_WIDTH) - 32
     widths = [7.2 * len(group.name) + 44 for group in groups]
     # In several lines, Plotly gives every entry the width of the longest.
     return 1 if sum(widths) <= space else -(-len(groups) // max(int(space / max(widths)), 1))

@@ -67,6 +67,8 @@ def _summary(report: ClassificationReport) -> str:
 
 
 def _figure(score: Score) -> str:
+    if score.low != score.low:  # the precision of a class that is never predicted
+        return "&ndash;"
     return f"{score.value:.3f} <small>[{score.low:.3f}, {score.high:.3f}]</small>"
 
 

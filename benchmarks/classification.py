@@ -277,8 +277,11 @@ TABLES: dict[str, Shown] = {
         "Classes of two texts after 600 labelled pairs; TF-IDF of both reads them as one text:",
         PAIRS,
     ),
-    "pairs_stance": ("Stance of speeches on amendments of other debates, by the vectors of "
-                     "multilingual-e5-small:", PAIRS),
+    "pairs_stance": (
+        "Stance of speeches on amendments of other debates, by the vectors of "
+        "multilingual-e5-small:",
+        PAIRS,
+    ),
     "pairs_trained": (
         "The first draw by 60 steps of 16 pairs at a peak rate of 1e-4. CrossEncoder is that of "
         "sentence-transformers, from the same checkpoint:",

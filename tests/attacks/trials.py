@@ -70,7 +70,11 @@ def judged(trial: Trial) -> tuple[str, str]:
         message = str(error)
         is_clear = message.strip() and "\n" not in message and len(message) <= LONGEST
         return (REFUSED, "") if is_clear else (FAILED, f"no clear sentence: {message[:300]!r}")
+    except (OSError, UnicodeEncodeError):  # Python's own sentence about a path
+        return REFUSED, ""
     except BaseException as error:
+        if "embedded null" in str(error):
+            return REFUSED, ""
         found = traceback.extract_tb(error.__traceback__)
         places = [f for f in found if "embedtopics" in f.filename] or found
         place = f"{places[-1].filename.rpartition('embedtopics/')[2]}:{places[-1].lineno}"

@@ -16,7 +16,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -30,6 +30,7 @@ from embedtopics._utils.checks import optional_count
 from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import (
     MANIFEST,
+    open_regular,
     open_saved,
     parse_json,
     replacing_folder,
@@ -363,10 +364,9 @@ class StaticFiles:
 
 def holds_static_encoder(folder: Path) -> bool:
     """Return whether a folder contains a static encoder, by its configuration."""
-    try:
-        return bool(json.loads((folder / CONFIG).read_text("utf-8"))["model_type"] == "model2vec")
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+    with suppress(OSError, ValueError, KeyError, TypeError), open_regular(folder / CONFIG) as file:
+        return bool(parse_json(file.read())["model_type"] == "model2vec")
+    return False
 
 
 def read_static(folder: Path) -> StaticFiles:

@@ -27,7 +27,7 @@ CASES = {
     probing.word_map: ({"word": "w"}, {"word": ["bta", "", [], "ball"]}),
     probing.contextualization: ({}, {"min_uses": [1, 50]}),
     probing.probe: ({"tags": TAGS}, {
-        "probe": ["svm"], "layers": [7], "baselines": ["majority", ["random model"]],
+        "layers": [7], "baselines": ["majority", ["random model"]],
         "n_seeds": [0], "vectors": [STATES.layer(0)[:-1]], "random_states": [OTHERS],
     }),
 }  # fmt: skip

@@ -180,7 +180,6 @@ SECTIONS: dict[str, Callable[[bool], Iterator[dict[str, Any]]]] = {
     "ulmfit": classification_training.ulmfit,
     "words": classification_training.words,
     "pairs": classification_pairs.pairs,
-    "pairs_stance": partial(classification_pairs.pairs, corpora=("fr_parlement",)),
     "pairs_trained": partial(
         classification_pairs.pairs, corpora=("snli_counterfactual",), trained=True
     ),
@@ -275,11 +274,6 @@ PAIRS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 TABLES: dict[str, Shown] = {
     "pairs": (
         "Classes of two texts after 600 labelled pairs; TF-IDF of both reads them as one text:",
-        PAIRS,
-    ),
-    "pairs_stance": (
-        "Stance of speeches on amendments of other debates, by the vectors of "
-        "multilingual-e5-small:",
         PAIRS,
     ),
     "pairs_trained": (

@@ -14,31 +14,23 @@ from benchmarks.corpora import _read_rows
 
 __all__ = ["pairs"]
 
-ENCODER, FRENCH = "all-MiniLM-L6-v2", "multilingual-e5-small"
+ENCODER = "all-MiniLM-L6-v2"
 N_TRAIN, N_TEST, STEPS, RATE = 600, 300, 60, 1e-4
 """Pairs to learn from and of the test; steps of 16 pairs, and rate, of those that train."""
 SEEDS = 3
 CORPORA = {
     "snli_counterfactual": ("train", "test", "premise", "hypothesis"),
     "rte": ("train", "dev", "premise", "hypothesis"),
-    "fr_parlement": ("stance_pairs", "", "amendment_summary", "speech"),
 }
 
 Pairs = tuple[list[tuple[str, str]], np.ndarray]
 
 
 def _draw(corpus: str, seed: int) -> tuple[Pairs, Pairs]:
-    """Return pairs to learn from and of the test; those of stance are of other debates."""
+    """Return pairs to learn from and of the test."""
     train, test, first, second = CORPORA[corpus]
     rng = np.random.default_rng(seed)
-    learned = _read_rows(f"{corpus}/{train}.jsonl.gz")
-    tested = _read_rows(f"{corpus}/{test}.jsonl.gz") if test else []
-    if not test:
-        learned = [row for row in learned if row[first].strip() and row[second].strip()]
-        debates = sorted({row["debate"] for row in learned})
-        held = set(rng.choice(debates, len(debates) // 3, replace=False).tolist())
-        tested = [row for row in learned if row["debate"] in held]
-        learned = [row for row in learned if row["debate"] not in held]
+    learned, tested = (_read_rows(f"{corpus}/{name}.jsonl.gz") for name in (train, test))
 
     def part(rows: list[dict[str, str]], n: int) -> Pairs:
         drawn = [rows[row] for row in rng.permutation(len(rows))[:n]]
@@ -102,23 +94,21 @@ def pairs(
     corpora: Sequence[str] = ("rte", "snli_counterfactual"),
     trained: bool = False,
 ) -> Iterator[dict[str, Any]]:
-    """Fit the methods to pairs of texts; those that train read one draw of the shortest texts."""
+    """Fit the methods to pairs of texts; those that train have one draw."""
     from sklearn.metrics import f1_score
 
-    one_draw = quick or trained
     for corpus in corpora[: 1 if quick else None]:
-        encoder = FRENCH if corpus == "fr_parlement" else ENCODER
         methods: dict[str, Callable[[Pairs, Pairs, int], np.ndarray]] = {
             "TF-IDF of both": _words,
             "TF-IDF, pairs=True": partial(_ours, "tfidf", "frozen"),
-            "frozen": partial(_ours, encoder, "frozen"),
+            "frozen": partial(_ours, ENCODER, "frozen"),
         }
         if trained:
             methods = {
-                "fine_tune": partial(_ours, encoder, "fine_tune"),
+                "fine_tune": partial(_ours, ENCODER, "fine_tune"),
                 "CrossEncoder": _cross_encoder,
             }
-        for seed in range(1 if one_draw or corpus == "fr_parlement" else SEEDS):
+        for seed in range(1 if quick or trained else SEEDS):
             train, test = _draw(corpus, seed)
             for name, predict in methods.items():
                 begun = time.process_time()

@@ -34,18 +34,23 @@ def load_cross_encoder(name: str | os.PathLike[str]) -> Any:
             f"{one_line(error)}; give the folder or the hub name of a checkpoint for ranking"
         ) from None
     architecture = (model.config.architectures or ["no architecture"])[0]
-    # Another model would get a random head without a word.
-    if not architecture.endswith(("ForSequenceClassification", "ForCausalLM")):
+    is_classifier = architecture.endswith("ForSequenceClassification")
+    if not (is_classifier or architecture.endswith("ForCausalLM")) or model.num_labels != 1:
         raise ModelLoadError(
-            f"{name} ({architecture}) is not a cross-encoder; choose a checkpoint that was trained "
-            "for ranking"
+            f"{name} ({architecture}, outputs: {model.num_labels}) is not a cross-encoder with one "
+            "output; choose a checkpoint that was trained for ranking"
         )
-    if model.num_labels != 1:
-        raise ModelLoadError(
-            f"expected a cross-encoder with one output, got one with {model.num_labels} ({name}); "
-            "choose one that was trained for ranking"
-        )
+    if is_classifier and (missing := _missing_weights(name)):
+        # They would be random, and so would the scores.
+        raise ModelLoadError(f"{name} lacks weights: {', '.join(missing[:3])}; complete it")
     return model
+
+
+def _missing_weights(name: str | os.PathLike[str]) -> list[str]:
+    from transformers import AutoModelForSequenceClassification
+
+    load = AutoModelForSequenceClassification.from_pretrained
+    return sorted(load(name, use_safetensors=True, output_loading_info=True)[1]["missing_keys"])
 
 
 def resolve_reranker(reranker: Any) -> Callable[[list[tuple[str, str]]], Any]:

@@ -93,10 +93,18 @@ def test_a_checkpoint_scores_as_transformers_does(folders):
 
 
 def test_checkpoints_that_cannot_rank_are_refused(folders, tmp_path):
-    with pytest.raises(ModelLoadError, match="got one with 3"):
+    from safetensors.numpy import load_file, save_file
+
+    with pytest.raises(ModelLoadError, match="outputs: 3"):
         load_cross_encoder(folders["three"])
     with pytest.raises(ModelLoadError, match=r"BertModel.*not a cross-encoder"):
         load_cross_encoder(folders["none"])
+    headless = copytree(folders["one"], tmp_path / "headless")
+    weights = load_file(headless / "model.safetensors")
+    del weights["classifier.weight"]
+    save_file(weights, headless / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ModelLoadError, match=r"lacks weights: classifier\.weight"):
+        load_cross_encoder(headless)
     for name in (tmp_path, "./nowhere", "nobody/nothing"):
         with pytest.raises(ModelLoadError, match="expected a cross-encoder that"):
             load_cross_encoder(name)

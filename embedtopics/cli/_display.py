@@ -327,11 +327,16 @@ def write_results_folder(
 
 def _other_levels(result: TopicResult) -> list[TopicResult]:
     """Return the result at its themes, and with twice as many topics, if possible."""
-    from embedtopics.topics import at_level, at_resolution, hierarchy
+    from embedtopics.topics import at_level, at_resolution, hierarchy, rename, themes
 
     tree, others = hierarchy(result), []
     if len(tree.themes) < result.n_topics:
-        others.append(at_level(result, tree, len(tree.themes)))
+        coarse, of_row = at_level(result, tree, len(tree.themes)), result.labels.tolist()
+        named: Any = themes(result)  # as in the table of topics
+        ids = [int(coarse.labels[of_row.index(topics[0])]) for topics in named["topics"]]
+        with suppress(InputError):  # constraints may have divided a theme
+            coarse = rename(coarse, dict(zip(ids, named["theme"], strict=True)))
+        others.append(coarse)
     if result.tree is not None and result.n_topics > 1:
         with suppress(InputError):  # these texts may not divide further
             others.append(at_resolution(result, 2 * result.n_topics))

@@ -346,7 +346,8 @@ async function start() {
   readTimes();
   readHash();
   await update({ quiet: true });
-  new ResizeObserver(() => { resize(); redraw(); fillTable(); }).observe(map);
+  // A new size clears the maps: they are drawn before the page is shown.
+  new ResizeObserver(() => { resize(); drawMaps(); fillTable(); }).observe(map);
   requestAnimationFrame(() => requestAnimationFrame(() => {
     performance.mark("drawn");
     map.dataset.ready = "1";

@@ -168,16 +168,17 @@ function namesFor(panel) {
   });
   return list;
 }
+function drawMaps(isMoving = false) {
+  cancelAnimationFrame(frameRequest);
+  frameRequest = 0;
+  const areComplete = atlases.map((atlas) => atlas.draw(theme.paper, isMoving));
+  namesOnMaps = atlases.map((atlas, panel) => atlas.names(namesFor(panel)));
+  drawOverlay();
+  if (areComplete.includes(false)) restTimer = setTimeout(redraw, 120);
+}
 function redraw(isMoving = false) {
   clearTimeout(restTimer);
-  if (frameRequest) return;
-  frameRequest = requestAnimationFrame(() => {
-    frameRequest = 0;
-    const areComplete = atlases.map((atlas) => atlas.draw(theme.paper, isMoving));
-    namesOnMaps = atlases.map((atlas, panel) => atlas.names(namesFor(panel)));
-    drawOverlay();
-    if (areComplete.includes(false)) restTimer = setTimeout(redraw, 120);
-  });
+  frameRequest ||= requestAnimationFrame(() => drawMaps(isMoving));
 }
 function lassoOn(panel) {
   if (state.lasso) return panel === state.panel && state.lasso;

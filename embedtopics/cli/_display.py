@@ -174,6 +174,8 @@ def print_inspection(corpus: Corpus, inspection: Inspection, **options: bool) ->
     print_lines(rows, **options)
     of_files = [note.message for note in corpus.notes if note.stage == "files"]
     notes = [*of_files, *inspection.warnings]
+    if inspection.is_long:
+        notes.append("Most texts are long: with --passages, a text can have several topics.")
     if inspection.seconds_to_encode > HOUR:
         notes.append(
             "A static encoder takes minutes, and finds nearly as good topics: add --student 20000."

@@ -78,8 +78,7 @@ def _print_shares(groups: TopicGroups) -> None:
     print_table(columns, rows, ["dim", *[""] * (len(rows) - 2), "dim"])
     if groups.n_topics > MOST_TOPICS:
         say(f"... and {groups.n_topics - MOST_TOPICS} smaller topics")
-    n_more = len(groups.names) - len(places)
-    if n_more:
+    if n_more := len(groups.names) - len(places):
         say(f"... and {n_more} more groups; --out writes all")
 
 
@@ -252,10 +251,10 @@ def effects(
     estimated = topics.effects(open_result(results), formula)
     table = estimated.marginal_effects().sort_values("p", kind="stable")
     write_outputs(out, lambda: table, figure, lambda: plots.forest(estimated))
-    rows = []
+    rows, digits = [], 1 if (table["high"] - table["low"]).median() > 0.01 else 2
     for row in table.head(MOST_TOPICS).to_dict("records"):
         change = f"{row['level']}, not {row['reference']}" if row["level"] else f"a {row['unit']}"
-        points, low, high = (f"{100 * row[name]:+.1f}" for name in ("effect", "low", "high"))
+        points, low, high = (f"{100 * row[name]:+.{digits}f}" for name in ("effect", "low", "high"))
         p = f"{row['p']:.3f}" if row["p"] >= 0.001 else "<0.001"
         rows.append([row["label"], f"{row['covariate']}: {change}", points, f"{low} to {high}", p])
     columns = [("topic", "words"), ("change", "words"), ("points", "figure"), ("95 %", "line")]

@@ -75,17 +75,19 @@ def topics(
     """Find the topics of a file of documents."""
     from embedtopics.corpus import Corpus
     from embedtopics.topics import SeedWords, TopicModel
+    from embedtopics.topics._clusters import Resolution
 
     if is_results_folder(file):
         remedy = "read them at another resolution with embedtopics resolution"
         raise InputError(f"{file} holds results; {remedy}, or name a file of documents")
-    check_results_folder(out)
+    number = int(n_topics) if n_topics.isdecimal() else n_topics
+    Resolution(number)  # a wrong one ends the command here
     pairs = [entry.partition(":") for entry in seed_words or ()]
     seeds = {name.strip(): opt.names_in(listed) for name, _, listed in pairs}
     corpus = Corpus.from_file(file, text=text, id=id, time=time, group=group, encoding=encoding)
     corpus = corpus.passages() if passages else corpus
     model = TopicModel(
-        n_topics=int(n_topics) if n_topics.isdecimal() else n_topics,
+        n_topics=number,
         words=words.replace(" ", "").split(","),
         stop_words=["auto", *opt.names_in(stop_words)],
         constraints=SeedWords(seeds) if seeds else None,
@@ -228,7 +230,6 @@ def inspect(
     from embedtopics.encoders._registry import resolve_encoder
     from embedtopics.topics import inspect_corpus
     from embedtopics.topics._model import DEFAULT_ENCODER
-    from embedtopics.topics._pipeline import MANY_WINDOWS
 
     page = None
     if sample is not None:
@@ -246,8 +247,7 @@ def inspect(
         _map_sample(corpus, loaded, sample, page)
     guessed["encoder"] = MULTILINGUAL if inspection.warnings else encoder
     guessed["encoding"] = None if encoding == "utf-8" else encoding
-    is_long = inspection.mean_tokens > MANY_WINDOWS * (loaded.max_length or 10**9)
-    name = shlex.quote(printable(str(file))) + (" --passages" if is_long else "")
+    name = shlex.quote(printable(str(file))) + " --passages" * inspection.is_long
     typer.echo(f"\nnext: embedtopics topics {name} {_as_options(guessed)} --out results")
 
 

@@ -110,10 +110,10 @@ def split_into_passages(
     rows = np.flatnonzero(np.asarray(corpus.status) == TEXT).tolist()
     texts = [corpus.texts[row] for row in rows]
     if encoder is not None:
-        spans_of_text: Sequence[Sequence[Span]] | None = encoder.windows(texts)
+        spans_of_text = None if isinstance(encoder, str) else encoder.windows(texts)
         if spans_of_text is None:
-            remedy = "leave it out to count words"
-            raise InputError("encoder", "one that cuts texts into `windows`", encoder, remedy)
+            expected = "an encoder that cuts texts into windows, as SentenceEncoder(name) does"
+            raise InputError("encoder", expected, encoder, "leave it out to count words")
     else:
         most = WORDS_A_PASSAGE if most is None else most
         overlap = most // 8 if overlap is None else overlap

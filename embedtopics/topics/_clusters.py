@@ -214,11 +214,16 @@ class ClusterTree:
             lacking = n_topics - cut.n_informative
             if lacking == 0:
                 return cut
-            if trial == 0 or 0 < lacking < n_topics - best.n_informative:
+            if lacking < 0:  # a broad cluster is uninformative as a whole, and its parts are not
+                cut = _clusters_around(dense, self.partition(n_topics), _all_informative)
+                if cut.n_informative == n_topics:
+                    return cut
+                break
+            if trial == 0 or lacking < n_topics - best.n_informative:
                 best = cut
             if n == n_most:
                 break
-            n = min(n + max(1, lacking), n_most)
+            n = min(n + lacking, n_most)
         raise NotEnoughTopics(best, n_topics)
 
     def _dense(self, size: int) -> ClusterCut:
@@ -253,6 +258,10 @@ class ClusterTree:
         number = np.append(np.where(informative, np.cumsum(informative) - 1, NOISE), NOISE)
         groups = number[self._auto.clustering.labels].astype(np.int32)
         return PartitionTree(self.partitioner, self.partitioner.around(groups))
+
+
+def _all_informative(_: Int32Array, n_clusters: int) -> BoolArray:
+    return np.zeros(n_clusters, dtype=np.bool_)
 
 
 def _clusters_around(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._languages import detect_languages
 from embedtopics.corpus._texts import EMPTY, MISSING
-from embedtopics.corpus.results import LanguageShares
+from embedtopics.corpus.results import Encoding, LanguageShares
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import resolve_encoder
@@ -30,6 +30,9 @@ SOON = 10.0
 
 CHARACTERS_A_WORD = 6
 """Characters of an English word with its space."""
+
+MANY_WINDOWS = 2
+"""Windows of the encoder above which a typical text should be fitted as passages."""
 
 TEXTS_TO_COUNT = 2_000
 """Texts of the sample for lengths."""
@@ -50,7 +53,8 @@ class Inspection:
     are per document. A sample gives `mean_tokens` (of the encoder), the share of truncated texts
     and the share of unseen tokens. The speed is measured and includes the learning of an encoder;
     it is NaN without an encoder that counts tokens. Seconds and the peak memory in bytes are
-    estimates; memory is too low for an encoder with one column per term.
+    estimates; memory is too low for an encoder with one column per term. `is_long` says whether
+    most texts have more than two windows of the encoder; fit their passages, `Corpus.passages`.
     """
 
     n_rows: int
@@ -68,6 +72,7 @@ class Inspection:
     seconds_after: float
     memory: float
     warnings: tuple[str, ...]
+    is_long: bool = False
 
 
 def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection:
@@ -92,7 +97,11 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
     sample = texts[:: max(1, n_documents // TEXTS_TO_COUNT)][:TEXTS_TO_COUNT]
     resolved = None if encoder is None else resolve_encoder(encoder).reading_to_ends(texts)
     resolved, learning = _fitted(resolved, sample, n_characters)
-    mean_tokens, mean_seen, truncated, speed = _measure(resolved, sample, n_documents, learning)
+    counted = resolved.count_tokens(sample) if resolved is not None and sample else None
+    mean_tokens, mean_seen, truncated, speed = _measure(
+        resolved, counted, sample, n_documents, learning
+    )
+    limit = (resolved and resolved.max_length) or np.inf
     is_exact = n_documents <= EXACT_LIMIT
     search = SECONDS_PER_PAIR * n_documents if is_exact else SECONDS_PER_SEARCH
     width = (resolved.dimensions if resolved else None) or 384
@@ -115,6 +124,7 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
         # character.
         memory=BASE_MEMORY + 12.0 * n_documents * width + 6.0 * n_characters,
         warnings=(warning.message,) if warning is not None else (),
+        is_long=counted is not None and bool(np.median(counted.n_tokens) > MANY_WINDOWS * limit),
     )
 
 
@@ -144,10 +154,13 @@ def _reach(lengths: npt.ArrayLike, most: int) -> int:
 
 
 def _measure(
-    encoder: BaseEncoder | None, sample: Sequence[str], n_documents: int, learning: float
+    encoder: BaseEncoder | None,
+    counted: Encoding | None,
+    sample: Sequence[str],
+    n_documents: int,
+    learning: float,
 ) -> tuple[float, float, float, float]:
     """Return mean tokens, mean tokens read, share of texts cut, and tokens per second."""
-    counted = encoder.count_tokens(sample) if encoder is not None and sample else None
     if encoder is None or counted is None:
         return float("nan"), float("nan"), 0.0, float("nan")
     # The first call also starts threads and takes memory. A cache keeps the vectors for the fit; if

@@ -55,6 +55,7 @@ from embedtopics.topics._describe import (
     tokenize_documents,
     without_boilerplate,
 )
+from embedtopics.topics._inspection import MANY_WINDOWS
 from embedtopics.topics._propagation import OutlierAssignment, assign_outliers
 from embedtopics.topics._subject import uninformative_topics
 from embedtopics.topics._vectors import (
@@ -77,9 +78,6 @@ from embedtopics.topics.results import Reason, Topic, TopicConstraints, TopicRes
 
 MAP_MIN_DIST = 0.1
 """Smallest distance on the map, so that points of a dense topic stay apart; 0 for clustering."""
-
-MANY_WINDOWS = 2
-"""Windows of the encoder above which a typical text should be fitted as passages."""
 
 
 @dataclass(frozen=True)
@@ -467,8 +465,9 @@ def note_encoding(log: FitLog, encoding: Encoding, encoder: BaseEncoder) -> None
                 f"{unseen:.0%} of all tokens.",
                 stacklevel=2,
             )
-        message = f"{encoding.truncated_share:.1%} {longer}; {unseen:.1%} of all tokens were not "
-        message += "read."
+        message = (
+            f"{encoding.truncated_share:.1%} {longer}; {unseen:.1%} of all tokens were unread."
+        )
         if recipe and unseen > UNREAD:
             message += ' An encoder with long_texts="chunk" reads them all.'
         log.note("encoder", "truncated", encoding.truncated_share, message)
@@ -477,9 +476,10 @@ def note_encoding(log: FitLog, encoding: Encoding, encoder: BaseEncoder) -> None
         share = behind.sum() / max(1, encoding.n_tokens.sum())
         message = f"{np.mean(behind > 0):.1%} {longer}; their vectors are means over windows. With "
         message += f'long_texts="truncate" at least {share:.1%} of all tokens would not be read.'
-        if np.mean(encoding.n_tokens > MANY_WINDOWS * recipe.max_length) > 0.5:
-            message += " Fit corpus.passages(encoder), so that a text can have several topics."
         log.note("encoder", "long_texts", "chunk", message)
+        if np.median(encoding.n_tokens) > MANY_WINDOWS * recipe.max_length:
+            message = "Most texts are long: fit corpus.passages(encoder), or with --passages."
+            log.note("encoder", "passages_advised", True, message)
     if encoding.n_cached:
         n_texts = len(encoding.n_tokens)
         message = f"The vectors of {encoding.n_cached:,} of {n_texts:,} texts came from the cache."

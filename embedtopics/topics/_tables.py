@@ -48,8 +48,8 @@ def table(
     Returns
     -------
     DataFrame
-        Columns topic, label, size (rows), share (of the rows with text), terms and examples
-        (lists), recurrence (only if stability was measured) and label_auc (of scored labels, see
+        Columns topic, label, terms and examples (lists), size (rows), share (of the rows with
+        text), recurrence (only if stability was measured) and label_auc (of scored labels, see
         `score_labels`). The largest topic is first; the rows in no topic are last, as topic -1.
         Scored names add keywords_auc and label_worse (whether the name separates texts worse than
         the keywords).
@@ -58,13 +58,13 @@ def table(
         {
             "topic": topic.topic_id,
             "label": topic.label,
-            "size": topic.size,
-            "share": topic.share,
             "terms": list(topic.keywords[:n_terms]),
             "examples": [
                 excerpt(result.corpus.texts[row], n_characters)
                 for row in topic.representatives[:n_examples]
             ],
+            "size": topic.size,
+            "share": topic.share,
         }
         for topic in result.topics
     ]
@@ -74,7 +74,7 @@ def table(
         share = outside / int(has_text.sum())
         noise = {"topic": NOISE, "label": NO_TOPIC, "size": outside, "share": share}
         rows.append({**noise, "terms": [], "examples": []})
-    frame = pd.DataFrame(rows, columns=["topic", "label", "size", "share", "terms", "examples"])
+    frame = pd.DataFrame(rows, columns=["topic", "label", "terms", "examples", "size", "share"])
     if result.stability is not None:
         recurrence = [*result.stability.recurrence.tolist(), *[np.nan] * bool(outside)]
         frame["recurrence"] = np.array(recurrence, dtype=np.float64)
@@ -302,7 +302,8 @@ def document_shares(result: TopicResult) -> pd.DataFrame:
     """
     name = PASSAGE_COLUMNS[0]
     if name not in result.corpus.metadata:
-        raise InputError("result", "one of a corpus of passages", result, "fit corpus.passages()")
+        remedy = "fit corpus.passages(), or --passages on the command line"
+        raise InputError("result", "one of a corpus of passages", result, remedy)
     has_text = result.documents.of_row >= 0
     ids = result.corpus.metadata[name]
     counts = pd.crosstab(ids[has_text], result.labels[has_text])
@@ -352,7 +353,9 @@ TABLES: dict[str, Callable[[TopicResult], pd.DataFrame]] = {
     "topics": lambda result: table(result, n_terms=10, n_examples=N_EXAMPLES, n_characters=300),
     "documents": documents,
     "terms": terms,
-    "shares": lambda result: document_shares(result).rename(columns=str).reset_index(),
+    "shares": lambda result: (
+        document_shares(result).rename(columns={NOISE: "none"}).rename(columns=str).reset_index()
+    ),
     "decisions": _decisions,
     "history": _history,
     "settings": _settings,

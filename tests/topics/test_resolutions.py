@@ -96,6 +96,14 @@ def test_an_integer_divides_the_documents_into_so_many(twigs):
             assert len({*zip(found.tolist(), labels.tolist(), strict=True)}) == k
 
 
+def test_a_broad_cluster_counts_if_its_parts_are_informative(twigs):
+    def broad_is_empty(labels, n_topics):
+        return np.bincount(labels[labels >= 0], minlength=n_topics) > 75
+
+    halves = ClusterTree(*twigs, broad_is_empty).cut(Resolution(2))
+    assert halves.n_informative == 2 and set(halves.clustering.labels) == {0, 1}
+
+
 def test_a_cluster_has_the_mean_persistence_of_its_dense_groups(twigs):
     tree, _, weights = twigs
     dense = labels_at(tree, 10, weights, method="leaf")

@@ -182,7 +182,7 @@ def fitted(toy):
 
 def test_table_adds_up(fitted, toy):
     frame = et.topics.table(fitted, n_terms=4, n_examples=2)
-    assert list(frame.columns) == ["topic", "label", "size", "share", "terms", "examples"]
+    assert list(frame.columns) == ["topic", "label", "terms", "examples", "size", "share"]
     assert frame["size"].sum() == len(toy[0])
     assert frame["share"].sum() == pytest.approx(1.0)
     topics = frame[frame["topic"] >= 0]

@@ -22,6 +22,11 @@ _BLOCK_WORDS = 1 << 22
 _MAX_SLOT_BITS = 26
 """Bits of the table that counts n-grams before they are numbered: 64 MB."""
 
+_NAME_TIMES, _NAME_SHARE, _NAME_LIFT = 5, 0.8, 400
+"""A stop word belongs to the next word, as in *new zealand, outre mer*, if it precedes it so many
+times, in this share of its occurrences, and this many times as often as any word. Function words
+are too frequent for this ratio."""
+
 _FEW_WORDS = 1 << 22
 """Words up to which n-grams are numbered without compiled code, in at most two seconds."""
 
@@ -55,7 +60,8 @@ def count_terms(
     """Count the words and n-grams of every document.
 
     Terms do not begin or end with a stop word, function word, single letter or number. Such words
-    may stand inside (``bank of england``).
+    may stand inside (``bank of england``). Some begin a term, see `_pairs_with_stop_words`:
+    ``new zealand``.
     """
     if tokens.skipped is not None:
         places = np.flatnonzero(tokens.skipped)
@@ -76,12 +82,19 @@ def count_terms(
         ],
         dtype=bool,
     )
+    is_stop = np.array([w in left_out and len(w) > 2 for w in lowered], dtype=bool)
+    pairs = _pairs_with_stop_words(tokens, is_stop, edge)
+    opens = edge.copy()
+    opens[pairs // len(edge)] = True
     names: list[str] = []
     streams, lengths = [], []
-    for n, stream, n_holders, ids in _ngrams(tokens, edge, longest, fewest):
+    for n, stream, n_holders, ids in _ngrams(tokens, opens, edge, longest, fewest):
         if n < shortest:
             continue
-        is_term = edge[ids[:, 0]] & edge[ids[:, -1]] & (n_holders >= fewest)
+        begins = edge[ids[:, 0]]
+        if n > 1:
+            begins |= np.isin(ids[:, 0] * len(edge) + ids[:, 1], pairs)
+        is_term = begins & edge[ids[:, -1]] & (n_holders >= fewest)
         streams.append((stream, np.where(is_term, len(names) + np.cumsum(is_term) - 1, -1)))
         names += [" ".join(tokens.words[i] for i in row) for row in ids[is_term].tolist()]
         lengths.append(np.full(int(is_term.sum()), n, dtype=np.int8))
@@ -98,6 +111,24 @@ def count_terms(
         stop_words=_among(tokens.words, stops),
         function_words=_among(tokens.words, functions - stops),
     )
+
+
+def _pairs_with_stop_words(tokens: TokenStream, is_stop: BoolArray, edge: BoolArray) -> Int64Array:
+    """Return each stop word and the word that it belongs to, as first * n_words + second."""
+    ids, n_words = tokens.ids, len(edge)
+    times = np.bincount(ids[ids >= 0], minlength=n_words)
+    # A more frequent word cannot precede another so much more often.
+    is_first = np.append(is_stop & (times * _NAME_LIFT <= len(ids)), False)
+    ends_part = np.zeros(len(ids) + 1, dtype=bool)
+    ends_part[tokens.parts[1:] - 1] = True
+    places = np.flatnonzero(is_first[ids[:-1]] & np.append(edge, False)[ids[1:]] & ~ends_part[:-2])
+    pairs, n_together = np.unique(
+        ids[places].astype(np.int64) * n_words + ids[places + 1], return_counts=True
+    )
+    share = n_together / times[pairs % n_words]
+    lift = share * len(ids) / times[pairs // n_words]
+    belongs: BoolArray = (n_together >= _NAME_TIMES) & (share >= _NAME_SHARE) & (lift >= _NAME_LIFT)
+    return np.asarray(pairs[belongs])
 
 
 def count_by_topic(
@@ -206,7 +237,7 @@ def _joined(parts: list[Int32Array]) -> Int32Array:
 
 
 def _ngrams(
-    tokens: TokenStream, edge: BoolArray, longest: int, fewest: int
+    tokens: TokenStream, opens: BoolArray, edge: BoolArray, longest: int, fewest: int
 ) -> Iterator[tuple[int, Int32Array, Int64Array, npt.NDArray[Any]]]:
     """Yield n, the n-gram at each position, the number of documents with it, and its word ids.
 
@@ -222,7 +253,7 @@ def _ngrams(
     for n in range(2, longest + 1):
         begins, ends = holders >= fewest, is_common
         if n == longest:
-            begins, ends = begins & edge[ids[:, 0]], ends & edge
+            begins, ends = begins & opens[ids[:, 0]], ends & edge
         grams, pairs = _number_ngrams(tokens, grams, begins, ends, n, fewest)
         ids = np.column_stack([ids[pairs // n_words], pairs % n_words])
         holders = _holders(grams, tokens.offsets, len(pairs))

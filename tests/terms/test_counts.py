@@ -71,6 +71,16 @@ def test_what_makes_no_term():
     assert found.function_words == ("said",)
 
 
+def test_a_stop_word_begins_the_name_of_which_it_is_a_part():
+    names = ["sheep in new zealand"] * 4 + ["zealand", "the wool of new zealand"]
+    stops = ["the", "of", "in", "new"]
+    for between, is_name in (("", True), ("new ", False)):  # which is too frequent
+        texts = names + [f"the house {i} of the {between}street" for i in range(700)]
+        terms = set(count_terms(tokenize(texts), stop_words=stops, min_df=2).terms)
+        assert ("new zealand" in terms) == is_name
+        assert "zealand" in terms and not terms & {"new", "the house", "in new", "new street"}
+
+
 def test_limits_count_documents():
     stream = tokenize(["aa aa aa bb", "bb cc", "bb cc"])
     assert count_terms(stream, min_df=2, ngram_range=(1, 1)).terms == ("bb", "cc")

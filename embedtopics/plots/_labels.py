@@ -14,6 +14,8 @@ _OFFSETS = (
     (0.0, 0.0), (0.0, -1.0), (0.0, 1.0), (0.6, 0.0), (-0.6, 0.0), (0.5, -0.8), (-0.5, -0.8),
     (0.5, 0.8), (-0.5, 0.8),
 )  # fmt: skip
+# Beside points a label may stand further off: it has the colour of what it names.
+_BESIDE_POINTS = (*_OFFSETS, *((0.0, up) for up in (2.0, -2.0, 3.0, -3.0)))
 _PADDING = 6.0
 
 
@@ -53,9 +55,8 @@ def _densest(points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     density = gaussian_filter(counts, sigma=2.0, mode="constant")
     peak = np.unravel_index(int(np.argmax(density)), density.shape)
     centre = low + (np.array(peak) + 0.5) / n_cells * span
-    nearest: npt.NDArray[np.float64] = points[
-        int(np.argmin(np.square((points - centre) / span).sum(axis=1)))
-    ]
+    distances = np.square((points - centre) / span).sum(axis=1)
+    nearest: npt.NDArray[np.float64] = points[int(np.argmin(distances))]
     return nearest
 
 
@@ -64,17 +65,19 @@ def place_labels(
     boxes: Sequence[tuple[float, float]],
     size: tuple[float, float],
     max_labels: int,
+    points: npt.ArrayLike = (),
 ) -> list[Placement]:
-    """Place labels at anchors (n_labels, 2) in their order, so that none overlaps another."""
+    """Place labels at anchors (n_labels, 2) in their order, beside each other and all `points`."""
     placed: list[Placement] = []
-    boxes_placed = np.empty((0, 4))
+    centres = np.reshape(points, (-1, 2))
+    boxes_placed = np.hstack([centres - _PADDING, centres + _PADDING])
     for index, (anchor, box) in enumerate(zip(anchors, boxes, strict=True)):
         if len(placed) >= max_labels:
             break
         if not np.isfinite(anchor).all():
             continue
         extent = np.array(box) + _PADDING
-        for offset in _OFFSETS:
+        for offset in _BESIDE_POINTS if len(centres) else _OFFSETS:
             centre = anchor + np.array(offset) * extent
             centre = np.clip(centre, extent / 2, np.maximum(np.array(size) - extent / 2, 0.0))
             edges = np.concatenate([centre - extent / 2, centre + extent / 2])

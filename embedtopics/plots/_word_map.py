@@ -175,7 +175,7 @@ def word_paths(
     paths = zip(numbers, shades, strict=True)
     figure.add_traces([_path(result, use, color, texts[use]) for use, color in paths])
     notes = title_notes(_paths_title(result, len(numbers)), top - 6)
-    pixels = (last - centre) / (2 * reach) * size + size / 2
+    pixels = (result.joint - centre) / (2 * reach) * size + size / 2
     notes += _use_labels(result, numbers, shades, pixels, (float(size[0]), float(size[1])))
     ranges = np.stack([centre - reach, centre + reach], axis=1).tolist()
     figure.update_xaxes({**AXIS, "range": ranges[0]})
@@ -396,9 +396,9 @@ def _use_labels(
     for use, (across, up) in zip(uses, boxes, strict=True):
         way = result.joint[-1, use] - result.joint[0, use]
         shifts.append((np.sign(way[0] or 1) * (across / 2 + 14), 0.3 * np.sign(way[1]) * up))
-    anchors = pixels[list(uses)] + np.array(shifts).reshape(-1, 2)
+    anchors = pixels[-1, list(uses)] + np.array(shifts).reshape(-1, 2)
     notes = []
-    for placed in place_labels(anchors, boxes, size, len(uses)):
+    for placed in place_labels(anchors, boxes, size, len(uses), pixels[:, list(uses)]):
         n = placed.label
         x, y = result.joint[-1, uses[n]].tolist()
         right, up = np.add(placed.shift, shifts[n]).tolist()

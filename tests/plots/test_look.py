@@ -113,6 +113,8 @@ def test_the_first_label_stands_on_its_anchor_and_the_next_moves_aside():
     assert (first.label, first.shift) == (0, (0.0, 0.0))
     assert (second.label, second.shift[0]) == (1, 0.0)
     assert 16 <= abs(second.shift[1]) <= 40
+    (beside,) = place_labels(anchors[:1], [(80, 16)], (400, 400), 1, points=[[230.0, 195.0]])
+    assert abs(beside.shift[1] + 5) >= 16 / 2
 
 
 @given(st.text(st.characters(codec=None), max_size=300), st.integers(1, 40))

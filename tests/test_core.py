@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from importlib.util import find_spec
 
 import pandas as pd
 import pytest
@@ -24,6 +25,8 @@ PathFinder.find_spec = classmethod(
     lambda cls, name, *rest: None if name.partition(".")[0] in HIDDEN else find(name, *rest)
 )
 """
+# `make core-tests` runs these where PyTorch is truly absent; beside it, they are slow.
+in_the_core = pytest.mark.slow if find_spec("torch") else lambda test: test
 
 
 @pytest.fixture
@@ -48,12 +51,11 @@ assert len(classifier.predict(corpus.texts[:3])) == 3
 """
 
 
-@pytest.mark.parametrize("more", ["", SEARCH, CLASSIFY])
-def test_the_core_needs_no_torch(desk, more):
-    corpus = 'import embedtopics as et\ncorpus = et.Corpus.from_file("articles.csv", text="body")\n'
-    python(HIDE + (corpus + more if more else first_block()), cwd=desk)
+def test_the_core_needs_no_torch(desk):
+    python(HIDE + first_block() + SEARCH + CLASSIFY, cwd=desk)
 
 
+@in_the_core
 def test_a_command_needs_no_torch(desk):
     run = "import runpy\nsys.argv[1:] = ['demo', '--out', 'results']\n"
     run += "runpy.run_module('embedtopics', run_name='__main__')"
@@ -104,6 +106,7 @@ def unusual(desk):
     return desk
 
 
+@in_the_core
 def test_what_needs_more_names_the_extra(unusual):
     code = f"""
 import embedtopics as et
@@ -123,6 +126,7 @@ for line in {NEEDS_MORE.strip().splitlines()}:
     assert len(raised) == len(NEEDS_MORE.strip().splitlines())
 
 
+@in_the_core
 def test_commands_that_need_more_name_the_extra(unusual):
     texts = "\n".join(f"a word,word {n},other {n % 2}" for n in range(40))
     (unusual / "triplets.csv").write_text(f"anchor,positive,negative\n{texts}")

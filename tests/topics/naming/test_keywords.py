@@ -101,6 +101,8 @@ def bertopic():
         return pytest.importorskip("bertopic.representation")
 
 
+@pytest.mark.slow
+@pytest.mark.smoke
 def test_ranking_is_that_of_bertopic(result, bertopic, monkeypatch):
     monkeypatch.setattr(module, "repeats", lambda *_: False)
     encoder = WordEncoder(result.embeddings.shape[1])
@@ -122,6 +124,8 @@ def test_ranking_is_that_of_bertopic(result, bertopic, monkeypatch):
         np.testing.assert_allclose([s for _, s in row], [s for _, s in expected[topic]], atol=1e-6)
 
 
+@pytest.mark.slow
+@pytest.mark.smoke
 @pytest.mark.parametrize("diversity", [0.0, 0.3, 0.7, 1.0])
 def test_diverse_terms_are_those_of_mmr(result, bertopic, diversity, monkeypatch):
     from bertopic.representation._mmr import mmr

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 KIND = "embedtopics probe folder"
 FORMAT = 1
 CONTENT = {
-    "layers.html": "the figure: scores by layer (opens offline)",
+    "layers.html": "scores by layer, as a figure and a table (opens offline)",
     "scores.csv": "the scores, one a row, with intervals",
     "settings.json": "settings, versions and decisions",
 }
@@ -123,9 +123,9 @@ def _write(
     scores: LayerScores, folder: Path, settings: Mapping[str, Any], fingerprint: str
 ) -> None:
     """Write the scores, their figure and the settings, atomically."""
-    from embedtopics import plots
     from embedtopics._utils.machine import package_versions
     from embedtopics.corpus._table_files import write_csv
+    from embedtopics.report import write_report
 
     about = {
         "format": FORMAT,
@@ -135,11 +135,10 @@ def _write(
         "decisions": [decision.message for decision in scores.decisions],
         "versions": package_versions(),
     }
-    page = plots.layers(scores).to_html(include_plotlyjs=True, full_html=True)
     with replacing_folder(folder, KIND) as fresh:
         write_csv(fresh / "scores.csv", scores.to_frame())
         (fresh / "settings.json").write_text(json.dumps(about, indent=1), "utf-8")
-        (fresh / "layers.html").write_text(page, "utf-8")
+        write_report(scores, fresh / "layers.html")
         write_manifest(fresh, KIND, FORMAT)
 
 

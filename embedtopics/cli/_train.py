@@ -71,7 +71,7 @@ class TrainOptions:
     classes: Annotated[
         str | None, _option("Column of --corpus with the classes of its documents.", MEASURED)
     ] = None
-    figure: Annotated[Path | None, _option("Write the learning curves, NAME.html.")] = None
+    report: Annotated[Path | None, _option("Write a report with the curves, NAME.html.")] = None
     drop_invalid: Annotated[
         bool, Option("--drop-invalid", help="Leave out rows with a missing text or label.")
     ] = False
@@ -83,7 +83,7 @@ class TrainOptions:
 
 
 COMMON = (
-    "out", "text", "encoder", "test", "corpus", "classes", "encoding", "figure", "resume",
+    "out", "text", "encoder", "test", "corpus", "classes", "encoding", "report", "resume",
     "overwrite",
 )  # fmt: skip
 HELD_OUT = ("validation", "drop_invalid")
@@ -110,7 +110,7 @@ def takes(names: Iterable[str] = COMMON) -> Callable[[Callable[..., None]], Call
             settings = {one.name: values.pop(one.name) for one in tuning}
             TrainingSettings(**settings)  # checked before any file is read
             options = {one.name: values.pop(one.name) for one in shared}
-            check_target(options["figure"], PAGE, "--figure")
+            check_target(options["report"], PAGE, "--report")
             if options.get("classes") is not None and options["corpus"] is None:
                 raise InputError("--classes names a column of --corpus; give both")
             command(**values, options=TrainOptions(settings=settings, **options))
@@ -206,14 +206,14 @@ def unsupervised(file: ExamplesFile, *, options: TrainOptions) -> None:
 @app.command(name="read")
 def read_folder(
     folder: Annotated[Path, Argument(help="Folder of an encoder that train wrote.")],
-    figure: opt.OutFigure = None,
+    report: Annotated[Path | None, Option(help="Write the report, NAME.html.")] = None,
 ) -> None:
     """Print the report of a training run again."""
     from embedtopics import training
     from embedtopics.cli._training_report import print_report
 
-    check_target(figure, PAGE, "--figure")
-    print_report(training.read_report(folder), folder, figure=figure)
+    check_target(report, PAGE, "--report")
+    print_report(training.read_report(folder), folder, page=report)
 
 
 def _read(path: Path, options: TrainOptions, kind: str) -> Examples:
@@ -280,7 +280,7 @@ def run_training(
     with _decisions_shown_later(), _resumption_announced(options.out):
         report = function(*learned, out=options.out, overwrite=options.overwrite, **keywords)
     print_report(
-        report, Path(report.folder), figure=options.figure,
+        report, Path(report.folder), page=options.report,
         documents=options.corpus or documents, text=options.text,
     )  # fmt: skip
     if report.stopped == "loss not finite":

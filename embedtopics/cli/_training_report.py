@@ -15,7 +15,6 @@ from embedtopics.cli._display import (
     say,
     spell_interval,
     spell_seconds,
-    write_figure,
 )
 
 if TYPE_CHECKING:
@@ -30,15 +29,15 @@ def print_report(
     report: TrainingReport,
     folder: Path,
     *,
-    figure: Path | None = None,
+    page: Path | None = None,
     documents: Path | None = None,
     text: str | None = None,
 ) -> None:
-    """Print a report on stdout and its decisions on stderr, and draw the learning curves."""
-    if figure is not None:
-        from embedtopics import plots
+    """Print a report on stdout and its decisions on stderr, and write its page."""
+    if page is not None:
+        from embedtopics.report import write_report
 
-        write_figure(plots.learning_curves(report), figure)
+        write_report(report, page)
     print_notes([note.message for note in report.decisions], stderr=True)
     warnings = _warnings(report)
     for warning in warnings:
@@ -54,8 +53,8 @@ def print_report(
     say(f"\nencoder written to {printable(str(folder))}:", soft_wrap=True)
     say("  training-report   this report; print it with embedtopics train read")
     say("  README.md         the model card")
-    if figure is not None:
-        say(f"learning curves written to {printable(str(figure))}", soft_wrap=True)
+    if page is not None:
+        say(f"report written to {printable(str(page))}", soft_wrap=True)
     if report.stopped != "loss not finite":
         column = [] if documents is None or text is None else ["--text", text]
         command = ["embedtopics", "topics", str(documents or "articles.csv"), *column]

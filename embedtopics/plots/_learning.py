@@ -49,7 +49,7 @@ _EVIDENCE = {
 """Evidence to write below each verdict."""
 
 _LEGEND: Spec = {"x": 0, "y": 0, "yref": "container", "yanchor": "bottom"}
-_HEIGHT, _CHARACTERS = 640, 112
+_HEIGHT, _CHARACTERS = 640, 58
 """Pixels of the figure, and characters of a line above it."""
 
 
@@ -230,7 +230,7 @@ def _heading(diagnosis: Diagnosis) -> list[Spec]:
     ]
 
 
-_ROW = 26
+_ROW = 48
 _VERDICTS = {
     "better": (PALETTE[0], "triangle-right"),
     "worse": (PALETTE[5], "triangle-left"),
@@ -271,7 +271,7 @@ def before_after(changes: Sequence[Change]) -> Figure:
         text = "<b>descriptive measures</b>: before (hollow), after"
         traces, reach = _positions(part), (0.0, 1.0, 0.02)
         if part is scores:
-            text = "<b>after minus before</b> (95 % interval)"
+            text = "<b>after minus before</b> (95 %)"
             traces, reach = _differences(part), (0.0, 0.0, 0.08)
             figure.update_xaxes(tickformat="+", row=1)
         figure.add_traces([trace | axes_of(panel) for trace in traces])
@@ -286,9 +286,9 @@ def _names(changes: Sequence[Change]) -> list[str]:
     """Return the metric of each row, and the task in its first row."""
     names, last = [], None
     for change in changes:
-        task = f"<b>{caption(change.task, 24)}</b>  " if change.task != last else ""
+        task = f"<b>{caption(change.task, 24)}</b><br>" if change.task != last else ""
         unknown = "" if math.isfinite(change.difference) else " (unknown)"
-        names.append(f"{task}{caption(change.metric, 44)}{unknown}")
+        names.append(task + "<br>".join(map(escape, wrap(change.metric, 24, 2))) + unknown)
         last = change.task
     return names
 

@@ -8,11 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from embedtopics.annotation.results import StudyReport
-from embedtopics.classification.results import ClassificationReport
 from embedtopics.comparison.results import Comparison
 from embedtopics.errors import InputError
-from embedtopics.report._classification import classification_html, study_html
+from embedtopics.report._classification import PAGES, Reported
 from embedtopics.report._comparison import comparison_html
 from embedtopics.report._explorer import write_explorer
 from embedtopics.report._markup import checked_place, write_page
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def write_report(
-    result: TopicResult | Comparison | ClassificationReport | StudyReport,
+    result: TopicResult | Comparison | Reported,
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
@@ -38,7 +36,7 @@ def write_report(
 
     Parameters
     ----------
-    result : TopicResult, Comparison, ClassificationReport or StudyReport
+    result : TopicResult, Comparison, ClassificationReport, StudyReport, TrainingReport, LayerScores
         A TopicResult gives the page of `write_explorer`. A Comparison gives linked maps: a document
         that is highlighted or selected on one map is highlighted or selected on all.
     path : str or path
@@ -46,13 +44,13 @@ def write_report(
     title : str, optional
         Heading of the page; by default the source of the corpus.
     tables : mapping of str to DataFrame
-        Further tables of a ClassificationReport, by heading.
+        Further tables, by heading; topics and comparisons have none.
 
     Returns
     -------
     Path
-        The file: 5 MB for a classifier or a study, most of it Plotly; 0.1 MB for topics and 40 kB
-        for a comparison, plus the texts.
+        The file: 0.1 MB for topics and 40 kB for a comparison, plus the texts; else 5 MB, most of
+        it Plotly.
 
     Raises
     ------
@@ -62,13 +60,11 @@ def write_report(
         The folder is not writable, or the disk is full.
     """
     path = checked_place(path, "report.html")
+    if isinstance(result, TopicResult):
+        return write_explorer(result, path, title=title)
     if isinstance(result, Comparison):
         return write_page(comparison_html(result, title=title), path)
-    if isinstance(result, ClassificationReport):
-        return write_page(classification_html(result, tables, title=title), path)
-    if isinstance(result, StudyReport):
-        return write_page(study_html(result, title=title), path)
-    if not isinstance(result, TopicResult):
-        types = "a TopicResult, a Comparison, a ClassificationReport or a StudyReport"
-        raise InputError("result", types, result)
-    return write_explorer(result, path, title=title)
+    page = PAGES.get(type(result))
+    if page is None:
+        raise InputError("result", "a result of topics, comparison, training or probing", result)
+    return write_page(page(result, tables, title), path)

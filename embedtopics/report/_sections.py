@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ _STAGES = {
     "clustering": "Clustering",
     "terms": "Terms",
 }
-_WORD_LISTS = {"stop_words": "Stop words", "function_words": "Function words"}
 _TEXT_LENGTH = 400
 _LARGEST, _GROUPS, _MOST_DAYS = 15, 6, 150_000
 """Topics and groups of the tables over time and by group, and the days of 400 years."""
@@ -297,27 +295,15 @@ def _others(result: TopicResult) -> str:
     return f" Smaller topics left out: {n:,}." if n > 0 else ""
 
 
-def decisions_section(
-    decisions: Sequence[Decision], left_out: Mapping[str, Sequence[str]] = MappingProxyType({})
-) -> str:
+def decisions_section(decisions: Sequence[Decision]) -> str:
     """Return the decisions, stage by stage."""
-    stages = dict.fromkeys([*_STAGES, *(decision.stage for decision in decisions)])
     parts = []
-    listed: set[str] = set()
-    for stage in stages:
-        items = []
-        for decision in decisions:
-            if decision.stage == stage:
-                words = decision.value if isinstance(decision.value, (list, tuple)) else ()
-                if words:
-                    listed.add(decision.name)
-                items.append(f"<li>{text(decision.message, 600)}{_words(words)}</li>")
-        if stage == "terms":
-            items += [
-                f"<li>{name} left out of the terms.{_words(left_out[key])}</li>"
-                for key, name in _WORD_LISTS.items()
-                if key not in listed and left_out.get(key)
-            ]
+    for stage in dict.fromkeys([*_STAGES, *(decision.stage for decision in decisions)]):
+        items = [
+            f"<li>{text(decision.message, 600)}{_words(decision.value)}</li>"
+            for decision in decisions
+            if decision.stage == stage
+        ]
         if items:
             name = text(_STAGES.get(stage, stage.capitalize()), 60)
             parts.append(f"<h3>{name}</h3>\n<ul>\n" + "\n".join(items) + "\n</ul>")
@@ -366,13 +352,7 @@ def study_sections(result: TopicResult) -> list[str]:
         topics_section(result),
         over_time_section(result),
         by_group_section(result),
-        decisions_section(
-            result.decisions,
-            {
-                "stop_words": result.term_counts.stop_words,
-                "function_words": result.term_counts.function_words,
-            },
-        ),
+        decisions_section(result.decisions),
         history_section(result),
         settings_section(result.settings, result.versions),
         "</div>",

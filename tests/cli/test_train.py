@@ -57,7 +57,7 @@ def test_trains_on_graded_pairs_and_reads_the_report_again(tiny_bert, pairs_file
     out, figure = tmp_path / "tuned", tmp_path / "curves.html"
     done = run(
         "train", "sts", pairs_file, *STS, "--encoder", tiny_bert, "--out", out, *QUICK,
-        "--test", test, "--figure", figure,
+        "--test", test, "--report", figure,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     report = training.read_report(out)
@@ -71,7 +71,10 @@ def test_trains_on_graded_pairs_and_reads_the_report_again(tiny_bert, pairs_file
     assert f"verdict: {report.diagnosis.verdict} (confidence" in done.stdout
     for said in (*report.diagnosis.evidence, *report.advice):
         assert getattr(said, "says", said) in done.stdout
-    assert f"--encoder {out}" in done.stdout and figure.stat().st_size > 10_000
+    assert f"--encoder {out}" in done.stdout
+    page = figure.read_text("utf-8")
+    assert 'id="place-figure-curves"' in page and 'id="place-figure-effect"' in page
+    assert f"Verdict: {report.diagnosis.verdict}<" in page
     # What was decided is told once, and not twice.
     messages = [decision.message for decision in report.decisions]
     assert len(messages) == len(set(messages))
@@ -81,7 +84,7 @@ def test_trains_on_graded_pairs_and_reads_the_report_again(tiny_bert, pairs_file
     assert resolve_encoder(out).encode(["red light"]).shape == (1, 16)
 
     moved = out.rename(tmp_path / "moved")
-    again = run("train", "read", moved, "--figure", tmp_path / "again.html")
+    again = run("train", "read", moved, "--report", tmp_path / "again.html")
     assert again.exit_code == 0, again.output
     same = done.stdout.split("\nencoder written to")[0]
     assert again.stdout.split("\nencoder written to")[0] == same
@@ -148,7 +151,7 @@ def test_a_loss_that_is_not_finite_fails(fit_gives, pairs_file, tmp_path):
     fit_gives(dataclasses.replace(good_report(), stopped="loss not finite"))
     figure = tmp_path / "curves.html"
     done = run(
-        "train", "sts", pairs_file, *STS, "--out", tmp_path / "out", "--figure", figure
+        "train", "sts", pairs_file, *STS, "--out", tmp_path / "out", "--report", figure
     )  # fmt: skip
     assert done.exit_code == 1
     assert first_line(done).startswith("WARNING: training failed: the loss was not finite")
@@ -212,7 +215,7 @@ def test_bad_input_is_one_line(tiny_bert, pairs_file, tmp_path):
     assert "--objective" in refused(*sts, *STS, "--objective", "guess")
     assert "--learning-rate" in refused(*sts, *STS, "--learning-rate", 0)
     assert "--corpus" in refused(*sts, *STS, "--classes", "kind")
-    assert "ends in .html" in refused(*sts, *STS, "--figure", tmp_path / "curves.pdf")
+    assert "ends in .html" in refused(*sts, *STS, "--report", tmp_path / "curves.pdf")
     three = write(tmp_path / "three.csv", graded_rows(3, seed=9))
     few = refused(*sts, *STS, "--validation", three)
     assert "--validation" in few and "got 3" in few

@@ -159,13 +159,13 @@ def test_dots_and_lines_are_the_differences_and_their_intervals():
     figure = before_after(CHANGES)
     scores = points(figure, "")
     assert list(figure.layout.yaxis.ticktext) == [
-        "<b>test</b>  Spearman  ", "Pearson  ", "AUC (unknown)  ", "<b>stsb</b>  Spearman  ",
+        "<b>test</b><br>Spearman  ", "Pearson  ", "AUC (unknown)  ", "<b>stsb</b><br>Spearman  ",
     ]  # fmt: skip
-    assert scores["<b>test</b>  Spearman"] == pytest.approx((0.05, 0.02, 0.07))
-    assert scores["<b>stsb</b>  Spearman"] == pytest.approx((-0.07, -0.09, -0.05))
+    assert scores["<b>test</b><br>Spearman"] == pytest.approx((0.05, 0.02, 0.07))
+    assert scores["<b>stsb</b><br>Spearman"] == pytest.approx((-0.07, -0.09, -0.05))
     assert scores["AUC (unknown)"] == (None, None, None)
     assert points(figure, "2") == {
-        "<b>corpus</b>  neighbours kept": pytest.approx((0.4, 0.38, 0.42))
+        "<b>corpus</b><br>neighbours kept": pytest.approx((0.4, 0.38, 0.42))
     }
     (hollow,) = [trace for trace in figure.data if trace.hoverinfo == "skip"]
     assert list(hollow.x) == [1.0]

@@ -229,7 +229,7 @@ def forest(fit: Regression | TopicEffects) -> Figure:
     """Draw the coefficients of a regression, except intercepts, with their intervals.
 
     Dots are corrected estimates, grey dots those of the gold rows alone, crosses of predictions.
-    Of the effects on topics, dots are average marginal effects, in a panel for each covariate.
+    Of the effects on topics, dots are marginal effects in points, in a panel for each covariate.
 
     Parameters
     ----------
@@ -262,16 +262,16 @@ def _forest_of_topics(fit: TopicEffects) -> Figure:
     figure = panel_figure(heights, between=64, margin={"t": 60, "b": 28})
     notes = []
     for panel, ((name, level), frame) in enumerate(panels):
-        ends = frame[["effect", "low", "high"]].to_numpy().tolist()
+        ends = (100 * frame[["effect", "low", "high"]]).to_numpy().tolist()
         rows = [MeasuredShare(None, None, fit.n_rows, 0, *one) for one in ends]
-        for trace in _share_traces(rows, range(len(rows)), is_time=False, form="+.1%"):
+        for trace in _share_traces(rows, range(len(rows)), is_time=False, form="+.3g"):
             figure.add_trace(trace | axes_of(panel))
         x, y = axis_keys(panel)
-        axis = _ZERO_LINE | {"tickformat": "+.1%"}
+        axis = _ZERO_LINE | {"tickformat": "+.3~g", "tickangle": 0, "nticks": 5}
         figure.update_layout({x: axis, y: name_axis(list(frame["label"]), 36)})
         reference, unit = frame[["reference", "unit"]].iloc[0]
         about = f"against {reference}" if reference else f"for one {unit} more"
-        title = heading(f"{name}: {level}".rstrip(": "), f"change of the share {about}", 60)
+        title = heading(f"{name}: {level}".rstrip(": "), f"points {about}", 60)
         notes.append(panel_note(figure, panel, title))
     return figure.update_layout(annotations=notes, showlegend=False)
 

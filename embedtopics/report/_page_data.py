@@ -34,7 +34,7 @@ _CHARACTERS = 40_000_000
 about 20 MB."""
 
 _NO_TIME = -(2**31)
-_GENERATED_ID = re.compile(r"[0-9a-f]{16}(-\d+)?")
+_GENERATED_ID = re.compile(r"[0-9a-f]{16}(-\d+)?(#\d+)?")
 _MIN_COUNT = 5
 """Minimum count of a term that is compared, as in `embedtopics.topics.keyness`."""
 

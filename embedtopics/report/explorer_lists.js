@@ -337,7 +337,7 @@ function addBar(holder, i, { labels, colorOf, chosen, choose }, { counts, shares
   const dot = add(button, "span", colorOf ? "dot" : "");
   if (colorOf) dot.style.background = colorOf(i);
   add(button, "bdi", "", labels[i]).dir = "auto";
-  const svg = addShape(button, "svg", { viewBox: "0 0 92 12", "aria-hidden": "true" });
+  const svg = addShape(button, "svg", { viewBox: "0 0 92 12", preserveAspectRatio: "none", "aria-hidden": "true" });
   const height = 10 / shares.length;
   const plain = colorOf ? colorOf(i) : cssColor("--muted");
   shares.forEach((share, side) => addShape(svg, "rect", {

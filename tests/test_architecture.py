@@ -80,7 +80,7 @@ BUDGET = {
 # Folders above their budget: today's numbers, which only go down.
 OVER = {
     "_utils": (1418, 10),  # the chat client, which topics and annotation share
-    "annotation": (2686, 12),
+    "annotation": (2683, 12),
     "corpus": (2634, 10),
 }
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60

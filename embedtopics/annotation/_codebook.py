@@ -95,12 +95,7 @@ def as_json(labels: tuple[Label, ...]) -> list[dict[str, Any]]:
     return [asdict(label) for label in labels]
 
 
-KINDS = {
-    "single": "softmax",
-    "several": "multilabel",
-    "ordinal": "ordinal",
-    "spans": "multilabel",
-}
+KINDS = {"single": "softmax", "several": "multilabel", "ordinal": "ordinal", "spans": "multilabel"}
 """The head of the model for each kind of labels; for spans it predicts the labels of a text."""
 
 MULTILABEL = ("several", "spans")

@@ -136,14 +136,16 @@ def _ratio(hits: int, n: int) -> tuple[float, float, float, int]:
     return hits / n, float(low), float(high), n
 
 
-def classifier(state: StudyState, method: str, options: dict[str, Any]) -> TextClassifier:
+def classifier(state: StudyState, method: str | None, options: dict[str, Any]) -> TextClassifier:
     """Return a classifier fitted to all labels except those of the test texts."""
     labelled = {k: v for k, v in state.labelled().items() if k not in state.records.test}
     names, labels = state.records.names, list(labelled.values())
     y, names, decisions = without_rare_labels(labels, names, state.is_multilabel)
     if not names:
         raise InputError("labels", "of texts outside the test part; label more texts", found="none")
-    options = {"head": KINDS[state.kind], "classes": names, "method": method, **options}
+    pairs, head = state.records.pairs, KINDS[state.kind]
+    method = method or ("frozen" if pairs else "auto")
+    options = {"head": head, "classes": names, "method": method, "pairs": pairs, **options}
     model = TextClassifier(**options).fit([state.texts.text(key) for key in labelled], y)
     model.decisions_ += decisions
     return model

@@ -165,6 +165,7 @@ class Records:
 
     def __init__(self, header: Mapping[str, Any]) -> None:
         self.kind: str = header["labels_kind"]
+        self.pairs: bool = header.get("pairs", False)
         self.labels: tuple[Label, ...] = read_labels(header["labels"])
         self.design = StudyDesign(**header["design"])
         self.test: frozenset[str] = frozenset(header["test"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -74,6 +75,9 @@ class AnnotationProject:
         each other.
     design : StudyDesign, optional
         Fixed when the study begins.
+    pairs : bool
+        Whether each text is two, as in a `Corpus` of two text columns (``text=["claim", "post"]``):
+        stance, entailment, duplicates. An existing study knows it.
 
     Attributes
     ----------
@@ -110,6 +114,7 @@ class AnnotationProject:
         encoder: Any = "all-MiniLM-L6-v2",
         strategy: str = "uncertainty",
         design: StudyDesign | None = None,
+        pairs: bool = False,
     ) -> None:
         # All arguments are checked before a folder is created.
         checked_choice(strategy, "strategy", STRATEGIES)
@@ -118,11 +123,17 @@ class AnnotationProject:
         design = None if design is None else design.checked()
         if kind is not None:
             checked_choice(kind, "kind", KINDS)
-        vectors = texts.encode(encoder)
+        has_pairs = pairs
+        with suppress(InputError):  # a new study
+            has_pairs = Records(read_events(Path(folder) / NAME)[0]).pairs
+        if pairs and not has_pairs:
+            raise InputError("pairs", "left out: the study in the folder has single texts", pairs)
+        vectors = texts.encode(encoder, has_pairs)
         journal = Journal(Path(os.path.realpath(folder)))
         try:
             if not journal.events:
-                _begin(journal, texts, codebook, kind, design or StudyDesign().checked())
+                design = design or StudyDesign().checked()
+                _begin(journal, texts, codebook, design, labels_kind=kind or "single", pairs=pairs)
             records = Records(journal.events[0])
             for event in journal.events[1:]:
                 records.apply(event)
@@ -365,12 +376,13 @@ class AnnotationProject:
                     n_new += 1
         return n_new
 
-    def classifier(self, method: str = "auto", **options: Any) -> TextClassifier:
+    def classifier(self, method: str | None = None, **options: Any) -> TextClassifier:
         """Return a text classifier fitted to all labels but rare ones and those of test texts.
 
         Parameters
         ----------
-        method : {"auto", "frozen", "few_shot", "fine_tune"}
+        method : {"auto", "frozen", "few_shot", "fine_tune"}, optional
+            By default "auto", or "frozen" for pairs.
         **options
             Parameters of `embedtopics.classification.TextClassifier`.
         """
@@ -464,11 +476,7 @@ class AnnotationProject:
 
 
 def _begin(
-    journal: Journal,
-    texts: StudyTexts,
-    codebook: tuple[Label, ...] | None,
-    kind: str | None,
-    design: StudyDesign,
+    journal: Journal, texts: StudyTexts, codebook: Any, design: StudyDesign, **fields: Any
 ) -> None:
     """Write the header of a new study."""
     if codebook is None:
@@ -477,8 +485,8 @@ def _begin(
     n_test = min(design.n_test, len(texts) // 10)
     # Every second count text is a test text, so that the model does not wait for the test part.
     test = [texts.keys[row] for row in order[: 2 * n_test : 2]]
-    fields: dict[str, Any] = {"labels": as_json(codebook), "design": vars(design), "test": test}
-    fields |= {"labels_kind": kind or "single", "n_texts": len(texts)}
+    fields |= {"labels": as_json(codebook), "design": vars(design), "test": test}
+    fields["n_texts"] = len(texts)
     journal.add("study", kind=KIND, version=VERSION, **fields)
 
 

@@ -12,7 +12,6 @@ from embedtopics.annotation._codebook import as_json, checked_annotator
 from embedtopics.annotation._estimates import N_FURTHER
 from embedtopics.annotation._loop import STREAMS
 from embedtopics.annotation._project import AnnotationProject
-from embedtopics.annotation.results import TextToLabel
 from embedtopics.errors import EmbedTopicsError, InputError
 
 log = logging.getLogger(__name__)
@@ -61,8 +60,8 @@ class AnnotationServer(LocalServer):
         return {
             "annotator": self.annotator,
             "kind": study.kind,
+            "pairs": study.state.records.pairs,
             "labels": as_json(study.codebook),
-            "teach": study.design.teach,
             **self._status(),
         }
 
@@ -94,7 +93,6 @@ class AnnotationServer(LocalServer):
                     "width_after": _number(one.width_after),
                     "further": N_FURTHER,
                     "recall_bound": _number(one.recall_bound),
-                    "n_found": one.n_found,
                 }
                 for one in stopping
             ]
@@ -106,7 +104,8 @@ class AnnotationServer(LocalServer):
         tab = _name(request, "tab")
         if request.get("fresh"):
             self.study.loop.release(tab)
-        return {"next": _text_to_label(self.study.next(by=self.annotator, holder=tab))}
+        text = self.study.next(by=self.annotator, holder=tab)
+        return {"next": text and vars(text)}
 
     def label(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Record a label; the response confirms that it is on disk."""
@@ -186,16 +185,12 @@ class AnnotationServer(LocalServer):
     def undo(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Undo the last answer and return its text."""
         text = self.study.undo(by=self.annotator, holder=_name(request, "tab"))
-        return {"next": _text_to_label(text), **self._status()}
+        return {"next": text and vars(text), **self._status()}
 
 
 def _number(value: float) -> float | None:
     """Return a number for JSON, None for NaN."""
     return None if value != value else round(float(value), 5)
-
-
-def _text_to_label(text: TextToLabel | None) -> dict[str, str] | None:
-    return None if text is None else vars(text)
 
 
 def _name(request: Mapping[str, Any], field: str) -> str:

@@ -21,6 +21,7 @@ from embedtopics.classification._heads import (
     fit_head,
     probabilities,
 )
+from embedtopics.classification._pairs import PairEncoder, joined_pairs, split_pairs
 from embedtopics.classification._targets import read_targets
 from embedtopics.corpus import Corpus
 from embedtopics.encoders._registry import resolve_encoder
@@ -154,16 +155,19 @@ class StudyTexts:
         """Return a text as annotators get it."""
         return TextToLabel(key, self.documents.ids[self.row_of[key]], self.text(key), stream)
 
-    def encode(self, encoder: Any) -> TextVectors:
+    def encode(self, encoder: Any, pairs: bool) -> TextVectors:
         """Return unit vectors of the texts, from an encoder or from vectors of all rows."""
         texts = list(self.documents.texts)
+        read = joined_pairs(texts, "corpus") if pairs else texts
         if isinstance(encoder, np.ndarray):
             if len(encoder) != len(self.corpus):
                 lengths = f"{len(encoder):,} for {len(self.corpus):,} rows"
                 raise InputError("encoder", "of one vector for each row", found=lengths)
             vectors = unit_rows(encoder, what="encoder", rows=self.first_rows, keep_zeros=True)
         else:
-            encoded: Any = resolve_encoder(encoder, cached=True).fitted_to(texts).encode(texts)
+            of_texts = resolve_encoder(encoder, cached=True)
+            of_texts = of_texts.fitted_to(split_pairs(read) if pairs else read)
+            encoded: Any = (PairEncoder(of_texts) if pairs else of_texts).encode(read)
             if hasattr(encoded, "tocsr"):
                 remedy = 'use "lsa", which projects them'
                 raise InputError("encoder", "one of dense vectors", encoder, remedy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,8 +80,9 @@ def agreement(state: StudyState) -> AnnotatorAgreement:
     level = "ordinal" if state.kind == "ordinal" else "nominal"
     order, words = state.records.names.index, {key: [(0, 1)] for key in answers}
     if state.kind == "spans":
-        readable = answers.keys() & state.texts.row_of.keys()
-        words = {key: _words(state.texts.text(key)) for key in answers if key in readable}
+        text_of = state.texts.text
+        readable = [key for key in answers if key in state.texts.row_of]
+        words = {key: [w.span() for w in re.finditer(r"\S+", text_of(key))] for key in readable}
     alpha = {}
     for name in state.records.names if state.is_multilabel else ("",):
         ratings: list[list[Any]] = [[] for _ in annotators]
@@ -91,7 +92,8 @@ def agreement(state: StudyState) -> AnnotatorAgreement:
                 if answer is None:
                     row += [np.nan] * len(places)
                 elif state.kind == "spans":
-                    row += [_is_marked(place, name, answer.spans) for place in places]
+                    marks = [(a, b) for label, a, b in answer.spans if label == name]
+                    row += [any(a < end and begin < b for a, b in marks) for begin, end in places]
                 else:
                     row.append(name in answer.labels if name else order(answer.labels[0]))
         groups = np.repeat(np.arange(len(words)), [len(places) for places in words.values()])
@@ -105,16 +107,6 @@ def agreement(state: StudyState) -> AnnotatorAgreement:
         pd.DataFrame(rows, columns=columns),
         {name: (one.low, one.high) for name, one in alpha.items()},
     )
-
-
-def _words(text: str) -> list[tuple[int, int]]:
-    """Return begin and end of each word."""
-    return [word.span() for word in re.finditer(r"\S+", text)]
-
-
-def _is_marked(word: tuple[int, int], name: str, spans: Iterable[tuple[str, int, int]]) -> bool:
-    """Return whether a word lies in a part with a label, or in some of it."""
-    return any(label == name and word[0] < end and begin < word[1] for label, begin, end in spans)
 
 
 def _shared_answers(state: StudyState) -> Iterator[tuple[str, dict[str, Any]]]:

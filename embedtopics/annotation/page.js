@@ -65,6 +65,7 @@
       for (const example of label.examples) make("dd", `“${example}”`, $("book"));
     }
     $("confirm").hidden = !isMany();
+    if (study.pairs) $("text-title").textContent = "Two texts";
     $("span-help").hidden = study.kind !== "spans";
     $("who").textContent = `by ${study.annotator}`;
   }
@@ -236,6 +237,8 @@
     const text = current.text;
     const parts = spans.map((one) => ({ ...one, kind: "span" }));
     if (cursor) parts.push({ ...wordsAt(cursor), kind: "cursor" });
+    const middle = study.pairs ? text.indexOf("\n\n") : -1;
+    if (middle >= 0) parts.push({ begin: middle, end: middle + 2, kind: "between" });
     const edges = [...new Set([0, text.length, ...parts.flatMap((one) => [one.begin, one.end])])].sort((a, b) => a - b);
     $("text").replaceChildren();
     edges.slice(0, -1).forEach((begin, i) => {

@@ -23,6 +23,7 @@ def annotate(
         Path | None, Option(help="JSON list of labels with name, key, definition, examples.")
     ] = None,
     kind: Annotated[str | None, Option(help="single, several, ordinal or spans.")] = None,
+    pairs: Annotated[bool, Option("--pairs", help="Two texts: --text claim,post.")] = False,
     encoder: Checkpoint = "all-MiniLM-L6-v2",
     annotator: Annotated[str, Option(help="Name of the annotator.")] = "annotator",
     port: Annotated[int, Option(help="Port; 0 for a free one.")] = 0,
@@ -45,7 +46,7 @@ def annotate(
             raise InputError("codebook", "a file of JSON", codebook, str(error)) from error
     folder = file.with_suffix(".study") if folder is None else folder
     corpus = Corpus(file, text, id)
-    with AnnotationProject(corpus, codes, folder, kind, encoder=encoder) as study:
+    with AnnotationProject(corpus, codes, folder, kind, encoder=encoder, pairs=pairs) as study:
         for other in merge or ():
             say(f"{study.merge(other):,} new answers from {other}.", soft_wrap=True)
         if report is not None:

@@ -47,6 +47,7 @@ def train(
     method: Annotated[str, Option(help="frozen, few_shot, fine_tune or auto.")] = "frozen",
     head: Annotated[str, Option(help="softmax, or ordinal for ordered classes.")] = "softmax",
     classes: Annotated[str | None, Option(help="Classes from the lowest on: low,high.")] = None,
+    pairs: Annotated[bool, Option("--pairs", help="Two texts: --text claim,post.")] = False,
     random_state: opt.RandomState = 0,
 ) -> None:
     """Train a classifier on labelled texts."""
@@ -61,8 +62,8 @@ def train(
         order = opt.names_in(classes)
         if all(isinstance(value, int) for value in y if value is not None):
             order = [int(name) if name.lstrip("-").isdigit() else name for name in order]
-    model = TextClassifier(encoder, method, head, classes=order, random_state=random_state)
-    model.fit(texts, y)
+    options: Any = {"pairs": pairs, "classes": order, "random_state": random_state}
+    model = TextClassifier(encoder, method, head, **options).fit(texts, y)
     model.save(out)
     names = ", ".join(map(str, model.classes_.tolist()[:12]))
     say(f"{len(model.training_keys_):,} labelled texts, {len(model.classes_)} classes: "

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ import pytest
 from embedtopics.annotation import AnnotationProject, Label, StudyDesign
 from embedtopics.annotation._codebook import permanent_numbers
 from embedtopics.annotation._journal import Journal
+from embedtopics.corpus import Corpus
 from embedtopics.errors import CorruptFileError
 from tests.annotation.conftest import NAMES, code
 from tests.factories import FULL_DISK, each, raising, refuses
@@ -256,6 +258,32 @@ def test_permanent_numbers_are_uniform_and_do_not_depend_on_other_texts():
     assert np.array_equal(permanent_numbers(keys[::-1], 3, "count")[::-1], numbers)
     assert abs(np.sort(numbers) - np.linspace(0, 1, 4000)).max() < 1.63 / 4000**0.5  # KS, 1 %
     assert abs(np.corrcoef(numbers, permanent_numbers(keys, 3, "overlap"))[0, 1]) < 0.05
+
+
+def test_a_study_of_pairs_stays_one(begin, toy, tmp_path):
+    texts, vectors, themes = toy
+    corpus = Corpus(pd.DataFrame({"a": texts[:-1], "b": texts[1:]}), ["a", "b"])
+    encoder = SimpleNamespace(encode=lambda found: vectors[[texts.index(one) for one in found]])
+    with begin(["same", "other"], corpus=corpus, encoder=encoder, pairs=True) as study:
+        rows = study.state.texts.first_rows
+        a, b = vectors[rows], vectors[rows + 1]
+        expected = np.hstack([a, b, abs(a - b), a * b])
+        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+        np.testing.assert_allclose(study.state.vectors.matrix, expected, atol=1e-6)
+        for key, row in list(zip(study.keys, rows, strict=True))[:40]:
+            study.label(key, "same" if themes[row] else "other")
+    with AnnotationProject.load(tmp_path / "study", corpus, encoder=encoder) as study:
+        np.testing.assert_allclose(study.state.vectors.matrix, expected, atol=1e-6)
+        model = study.classifier(encoder=encoder)
+        assert model.pairs and model.method_ == "frozen"
+        assert model.predict([(texts[0], texts[1])]) == model.predict([corpus.texts[0]])
+    with begin(folder="single"):
+        pass
+    with refuses("pairs"):
+        begin(folder="single", pairs=True)
+    with refuses("corpus", row=0):
+        begin(folder="new", encoder=encoder, pairs=True)
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_study_is_loaded_from_its_folder(begin, truth, tmp_path, toy):

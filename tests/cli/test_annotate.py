@@ -55,6 +55,7 @@ def test_labels_given_on_the_page_are_in_the_folder(file):
         (("--labels", "a,b,a"), "--labels"),
         (("--codebook", __file__), "--codebook must be a file of JSON"),
         (("--labels", "a,b", "--kind", "pairs"), "--kind"),
+        (("--labels", "a,b", "--pairs"), "must be two texts in each row"),
         (("--labels", "a,b", "--port", "99999"), "--port"),
     ],
 )

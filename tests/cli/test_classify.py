@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from embedtopics.classification import TextClassifier
 from tests.classification.conftest import themed_texts
 from tests.cli.running import refused, run
 
@@ -45,6 +46,21 @@ def test_predictions_are_written(desk):
     assert done.exit_code == 0, done.output
     table = pd.read_parquet(desk / "found")
     assert len(table) == 80 and set(table["label"]) <= {"chess", "fruit", "train"}
+
+
+def test_two_columns_are_classified_together(desk, tiny_bert):
+    frame = pd.read_csv(desk / "train.csv")
+    frame["other"] = frame["text"].shift(1, fill_value="a cat")
+    frame.to_csv(desk / "pairs.csv", index=False)
+    columns = ("--text", "text,other")
+    done = run("classify", "train", desk / "pairs.csv", *columns, "--pairs", "--label", "side",
+               "--encoder", tiny_bert, "--out", desk / "of-pairs")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    out = desk / "found-pairs"
+    done = run("classify", "predict", desk / "of-pairs", desk / "pairs.csv", *columns, "--out", out)
+    assert done.exit_code == 0, done.output
+    predicted = TextClassifier.load(desk / "of-pairs").predict(frame[["text", "other"]])
+    assert pd.read_parquet(out)["label"].tolist() == predicted.tolist()
 
 
 def test_shares_are_printed(desk):

@@ -117,13 +117,13 @@ def fit_topics(
         lambda _: tokenize_documents(texts, rules, documents.first_rows.tolist())
     ) as wait_for_tokens:
         with log.stage("neighbors"):
-            unique, unique_graph = merge_near_duplicates(vectors, stages.n_neighbors, stages.seed)
-            graph = spread_graph(unique_graph, unique)
+            unique, near = merge_near_duplicates(vectors, texts, stages.n_neighbors, stages.seed)
+            graph = spread_graph(near, unique)
             note_graph(log, graph, unique, stages.n_neighbors)
         context = FitContext(corpus, documents, vectors, graph, wait_for_tokens, encode)
         with log.stage("reduction"):
             constraints = _prepare_constraints(log, context, stages)
-            space = _reduce(context, stages, unique, unique_graph, constraints)
+            space = _reduce(context, stages, unique, near, constraints)
         with in_background(
             lambda stop: _draw_map(space.schedule, space.start, stop)
         ) as wait_for_map:

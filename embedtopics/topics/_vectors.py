@@ -8,8 +8,10 @@ merging or adding documents.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,13 @@ MOST_DUPLICATES, FEW_DUPLICATES = 0.04, 0.01
 """Largest share of near-duplicates among all neighbors: collections of distinct texts have 0.00 to
 0.02 (ten labelled corpora), with one copy of each text 0.07. Above the first, near-duplicates are
 merged until their share is below the second."""
+
+LONG, SHINGLE, SHARED_SHINGLES = 150, 3, 0.25
+"""Near-duplicates of so many words share this part of the runs of three words of the shorter one.
+Vectors of long texts are means: speeches of one country have similar ones, and share up to .17."""
+
+_WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|\w+")
+"""A word, or one sign of a script without spaces."""
 
 
 def given_vectors(
@@ -212,21 +221,26 @@ def unique_vectors_of(result: TopicResult) -> UniqueVectors:
 
 
 def merge_near_duplicates(
-    vectors: FloatArray, k: int, seed: int
+    vectors: FloatArray, texts: Sequence[str], k: int, seed: int
 ) -> tuple[UniqueVectors, NeighborGraph]:
     """Return the unique vectors of documents (n_documents, n_dimensions), and their neighbor graph.
 
     If near-duplicates are most of a text's neighbors, the graph falls into islands. Then they share
     one vector, their mean: the first of them (in the order of content) leads the others, and this
-    is repeated with the means. Groups that are large enough for a topic stay apart.
+    is repeated with the means. Long near-duplicates have words in common as well. Groups that are
+    large enough for a topic stay apart.
     """
     unique = merged = find_unique_vectors(vectors)
     graph = merged_graph = build_graph(vectors, k, seed=seed, rows=unique.within(vectors)[1])
     center = _mean(vectors, unique.first)
     usual = float(center @ center)
     least, most = usual + NEAR_DUPLICATE * (1 - usual), MOST_DUPLICATES
+    shares_words = _shares_words(texts)
     while merged_graph.k and (merged_graph.similarities >= least).mean() > most:
-        merged = merged.merged(_leaders(merged_graph, least), vectors)
+        leaders = _leaders(merged_graph, least, merged.first, shares_words)
+        if (leaders == np.arange(len(leaders))).all():
+            break
+        merged = merged.merged(leaders, vectors)
         merged_graph = build_graph(merged.of(vectors), k, seed=seed)
         most = FEW_DUPLICATES
     n_texts = np.bincount(merged.of_document)
@@ -251,7 +265,28 @@ def _mean(vectors: FloatArray, rows: Int64Array) -> Float64Array:
     return total / max(1, len(rows))
 
 
-def _leaders(near: NeighborGraph, least: float) -> Int64Array:
+def _shares_words(texts: Sequence[str]) -> Callable[[int, int], bool]:
+    """Return a test whether two texts, by number, are short or share runs of words."""
+
+    @lru_cache(maxsize=10_000)
+    def runs_of(text: int) -> set[tuple[str, ...]]:
+        words = _WORD.findall(texts[text].casefold())
+        return set(zip(*(words[i:] for i in range(min(SHINGLE, len(words)))), strict=False))
+
+    def shares_words(one: int, other: int) -> bool:
+        first, second = runs_of(one), runs_of(other)
+        fewest = min(len(first), len(second))
+        return fewest < LONG or len(first & second) >= SHARED_SHINGLES * fewest
+
+    return shares_words
+
+
+def _leaders(
+    near: NeighborGraph,
+    least: float,
+    first: Int64Array,
+    shares_words: Callable[[int, int], bool],
+) -> Int64Array:
     """Return the leader of each vector, (n_unique,): itself, or its first near-duplicate."""
     leader = np.arange(len(near))
     is_free = np.ones(len(near), dtype=np.bool_)
@@ -259,6 +294,8 @@ def _leaders(near: NeighborGraph, least: float) -> Int64Array:
         if is_free[row]:
             duplicates = near.indices[row][near.similarities[row] >= least]
             duplicates = duplicates[is_free[duplicates]]
+            shared = [shares_words(int(first[row]), one) for one in first[duplicates].tolist()]
+            duplicates = duplicates[np.array(shared, dtype=np.bool_)]
             leader[duplicates] = row
             is_free[duplicates] = is_free[row] = False
     return leader

@@ -73,9 +73,9 @@ def test_replicates_hold_all_copies_of_a_text_or_none(copied):
 
 
 def test_near_duplicates_share_their_mean():
-    _, vectors = distinct()
+    texts, vectors = distinct()
     repeated = copies(vectors, 4, 0.95)
-    unique, graph = merge_near_duplicates(repeated, 15, 0)
+    unique, graph = merge_near_duplicates(repeated, np.repeat(texts, 4).tolist(), 15, 0)
     assert len(unique.first) == len(graph) == N_TEXTS
     number = unique.of_document.reshape(N_TEXTS, 4)
     assert (number == number[:, :1]).all()
@@ -85,8 +85,15 @@ def test_near_duplicates_share_their_mean():
 
 
 def test_few_near_duplicates_and_whole_topics_stay_apart():
-    _, vectors = distinct()
+    texts, vectors = distinct()
     some = np.vstack([vectors, copies(vectors[:20], 1, 0.99)])
-    assert merge_near_duplicates(some, 15, 0)[0].all_distinct
+    assert merge_near_duplicates(some, texts + texts[:20], 15, 0)[0].all_distinct
     # Four themes of seventy-five near-duplicates are topics, not copies.
-    assert merge_near_duplicates(copies(vectors[:4], 75, 0.95), 15, 0)[0].all_distinct
+    themes = np.repeat(texts[:4], 75).tolist()
+    assert merge_near_duplicates(copies(vectors[:4], 75, 0.95), themes, 15, 0)[0].all_distinct
+
+
+def test_long_texts_of_similar_vectors_and_other_words_are_no_copies():
+    repeated = copies(distinct()[1], 4, 0.95)
+    texts = [" ".join(f"{row}x{i}" for i in range(200)) for row in range(len(repeated))]
+    assert merge_near_duplicates(repeated, texts, 15, 0)[0].all_distinct

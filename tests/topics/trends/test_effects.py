@@ -396,7 +396,8 @@ def test_topics_add_up_and_divide(result, source):
     odds = np.log(counts[True] / counts[False])
     expected = [odds[level] - odds[ratio.references["source"]] for level in ratio.levels[1:]]
     assert ratio.coefficients[0, 1:] == pytest.approx(expected) and ratio.n_rows == inside.sum()
-    assert list(forest(both).data[0].x) == both.marginal_effects()["effect"][::2].tolist()
+    points = 100 * both.marginal_effects()["effect"][::2]
+    assert list(forest(both).data[0].x) == points.tolist()
     table = ratio.to_latex()
     assert f"Rows & {inside.sum():,}" in table and ratio.labels[0] in table
 

@@ -48,8 +48,9 @@ MOST_DUPLICATES, FEW_DUPLICATES = 0.04, 0.01
 merged until their share is below the second."""
 
 LONG, SHINGLE, SHARED_SHINGLES = 150, 3, 0.25
-"""Near-duplicates of so many words share this part of the runs of three words of the shorter one.
-Vectors of long texts are means: speeches of one country have similar ones, and share up to .17."""
+"""Words of a long text, words in a run, and the share of the runs of the shorter of two long texts
+that near-duplicates have in common. Vectors of long texts are means: speeches of one country have
+similar ones, and share up to .17."""
 
 _WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|\w+")
 """A word, or one sign of a script without spaces."""

@@ -74,7 +74,11 @@ def hierarchy(result: TopicResult, *, by: str = "coordinates") -> TopicHierarchy
     words = [tuple(term for term, _ in terms) for terms in merge_terms]
     weights = [tuple(weight for _, weight in terms) for terms in merge_terms]
     # Names of merges differ from those of topics and of other merges.
-    names = unique_labels(words, reserved=[node.label for node in nodes])
+    parts = [(node.label,) for node in nodes]  # which name a merge without terms
+    for left, right in merges.tolist():
+        parts.append(parts[left] + parts[right])
+    named = [row or part for row, part in zip(words, parts[len(nodes) :], strict=True)]
+    names = unique_labels(named, reserved=[node.label for node in nodes])
     for merge, (left, right) in enumerate(merges.tolist()):
         size = nodes[left].size + nodes[right].size
         n_topics = nodes[left].n_topics + nodes[right].n_topics

@@ -47,8 +47,9 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the longest file, and hold tests to the number of examples of the profile "ci"."""
-    items.sort(key=lambda item: "test_readme.py" not in item.nodeid)
+    """Begin with the longest files, and hold tests to the examples of the profile "ci"."""
+    longest = ("tests/test_commands.py", "tests/test_readme.py")
+    items.sort(key=lambda item: not item.nodeid.startswith(longest))
     if hypothesis.settings.get_current_profile_name() != "ci":
         return
     most = hypothesis.settings.default.max_examples

@@ -112,7 +112,7 @@ def fit_topics(
         rules, decisions = choose_rules(stages.words, languages)
         log.decisions += decisions
     with in_background(lambda _: _compile_loops(texts)), log.stage("encoder"):
-        vectors, used, encode = _encode(log, corpus, embeddings, stages, languages)
+        vectors, used, encode = _encode(log, corpus, texts, embeddings, stages, languages)
     with in_background(
         lambda _: tokenize_documents(texts, rules, documents.first_rows.tolist())
     ) as wait_for_tokens:
@@ -120,7 +120,7 @@ def fit_topics(
             unique, near = merge_near_duplicates(vectors, texts, stages.n_neighbors, stages.seed)
             graph = spread_graph(near, unique)
             note_graph(log, graph, unique, stages.n_neighbors)
-        context = FitContext(corpus, documents, vectors, graph, wait_for_tokens, encode)
+        context = FitContext(corpus, documents, texts, vectors, graph, wait_for_tokens, encode)
         with log.stage("reduction"):
             constraints = _prepare_constraints(log, context, stages)
             space = _reduce(context, stages, unique, near, constraints)
@@ -190,12 +190,13 @@ def _with_scored_labels(
 def _encode(
     log: FitLog,
     corpus: Corpus,
+    texts: Sequence[str],
     embeddings: npt.ArrayLike | None,
     stages: Stages,
     languages: tuple[str, ...],
 ) -> tuple[FloatArray, dict[str, Any], Callable[[Sequence[str]], FloatArray]]:
     """Return the documents' unit vectors, the settings to record, and an encoder of other texts."""
-    documents, texts = corpus.distinct(), corpus.document_texts()
+    documents = corpus.distinct()
     if embeddings is not None:
         vectors, n_conflicts = given_vectors(embeddings, corpus)
         log.note("encoder", "given", True, "The embeddings were given, not computed here.")
@@ -383,8 +384,7 @@ def _describe(
     if n := sum(not topic.keywords for topic in topics):
         log.note("terms", "no_terms", n, "Topics without terms are named by a central text.")
     if stages.languages == "auto" and len(languages) > 1:
-        texts = context.corpus.document_texts()
-        log.decisions += leakage_decisions(texts, clustering.labels, languages)
+        log.decisions += leakage_decisions(context.texts, clustering.labels, languages)
     if constraints is not None:
         topics = named_topics(topics, clustering.labels, documents.weights, constraints)
     return topics, topic_terms
@@ -551,7 +551,7 @@ def _count_terms(
     languages: tuple[str, ...],
 ) -> tuple[TokenStream, TermCounts]:
     """Count terms without stop words, repeated lines and @names, unless a parameter has them."""
-    tokens, texts = context.tokens(), context.corpus.document_texts()
+    tokens, texts = context.tokens(), context.texts
     if settings.stop_words == "auto":
         tokens, decisions = without_boilerplate(tokens, texts)
         log.decisions += decisions

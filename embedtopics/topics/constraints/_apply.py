@@ -33,6 +33,7 @@ class FitContext:
 
     corpus: Corpus
     documents: DistinctDocuments
+    texts: Sequence[str]  # of the documents
     embeddings: FloatArray
     graph: NeighborGraph
     tokens: Callable[[], TokenStream]

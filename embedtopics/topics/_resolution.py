@@ -13,7 +13,7 @@ from embedtopics._utils.progress import progress_bar
 from embedtopics.clustering.results import Level
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, RandomState
-from embedtopics.topics._clusters import ClusterTree, Resolution, cluster_tree
+from embedtopics.topics._clusters import ClusterTree, NotEnoughTopics, Resolution, cluster_tree
 from embedtopics.topics._describe import describe_again
 from embedtopics.topics._propagation import assign_outliers, checked_coverage
 from embedtopics.topics._relabel import edit_of
@@ -163,7 +163,10 @@ def suggest_resolution(
             replicates.append(labels)
             bar.update()
     for place, level in enumerate(scored):
-        cut = at_resolution(result, level.n_topics, coverage=1.0)
+        try:
+            cut = at_resolution(result, level.n_topics, coverage=1.0)
+        except NotEnoughTopics:  # of the clusters, some are uninformative
+            continue
         same = [adjusted_rand(cut.clustering.labels, labels[place]) for labels in replicates]
         examples = tuple(cut.topics[i].label for i in sorted({0, cut.n_topics // 2}))
         scored[place] = replace(level, recurrence=float(np.mean(same)), examples=examples)

@@ -444,10 +444,11 @@ class ResolutionChoice(Displayed):
         Returns
         -------
         pandas.DataFrame
-            With the columns n_topics, word_gain, neighbor_share, recurrence, examples and
+            With the columns n_topics, word_gain, neighbor_share, examples, recurrence and
             suggested.
         """
-        frame = pd.DataFrame([vars(level) for level in self.levels])
+        columns = ["n_topics", "word_gain", "neighbor_share", "examples", "recurrence"]
+        frame = pd.DataFrame([vars(level) for level in self.levels], columns=columns)
         return frame.assign(suggested=frame.index == self.chosen)
 
     def _summary(self) -> str:

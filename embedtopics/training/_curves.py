@@ -357,7 +357,9 @@ def advise(
         return (
             "The loss on training examples fell much further than that on validation examples, "
             "which has not turned: add examples, or use ten times the weight decay.",
-            "More epochs will hardly help.",
+            "More epochs will hardly help."
+            if evidence["late_slope"].value <= LATE
+            else "The validation loss still fell at the end: more epochs may help as well.",
         )
     if verdict == "uncertain":
         first, second = sorted(shares, key=lambda name: -shares[name])[:2]

@@ -1,5 +1,7 @@
 import dataclasses
+import json
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.training._curves import fit_shapes, learning_done, read_curves, step_at
-from embedtopics.training.results import VERDICTS
+from embedtopics.training.results import VERDICTS, Curves
 from tests.training import curves_first, curves_second
 
 KINDS = curves_first.KINDS
@@ -208,6 +210,30 @@ def test_shapes_are_found_where_the_curve_is_one():
     assert fits.fall[1] == fits.rise[1] == 0 and fits.noise[1] < 1e-12
 
 
+# Runs of sentence encoders, static students, classifiers and masked models on stsb, sick, multinli,
+# masakhanews and TREC: objective, number of examples and peak learning rate are their names.
+RUNS = {
+    name: Curves(**{k: np.array(v) if isinstance(v, list) else v for k, v in run.items()})
+    for name, run in json.loads(Path(__file__).with_name("thirty_runs.json").read_text()).items()
+}
+
+
+def test_verdicts_on_runs_that_people_read():
+    verdicts = {name: read_curves(run) for name, run in RUNS.items()}
+    assert len(verdicts) == 30
+    for name, verdict in [
+        ("sts 2000, cosine, 1e-6", "learns nothing"),
+        ("sts 2000, cosine, 1e-4", "could learn more"),
+        ("sts 2000, cosent, 1e-3", "just right"),
+        ("sts 64, cosine, 3e-2", "overlearning"),
+        ("sts 2000, cosine, 1e+1", "chaotic"),
+    ]:
+        assert verdicts[name].verdict == verdict, name
+    advice = {name: " ".join(one.advice) for name, one in verdicts.items()}
+    assert "More epochs will hardly help" in advice["sts 2000, cosine, 1e-3"]
+    assert "more epochs may help" in advice["nli 2000, ranking, 1e-3"]
+
+
 def drawn_at_random(seed):
     """A curve of any shape, noise and length, with or without a metric and a training sample."""
     rng = np.random.default_rng(seed)
@@ -237,11 +263,11 @@ def drawn_at_random(seed):
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(100), pytest.param(range(100, 10_000), marks=pytest.mark.slow)]
+    "seeds", [range(100), pytest.param(range(100, 10_000), marks=pytest.mark.slow), RUNS.values()]
 )
 def test_no_verdict_speaks_against_its_evidence(seeds):
     for seed in seeds:
-        curves = drawn_at_random(seed)
+        curves = seed if isinstance(seed, Curves) else drawn_at_random(seed)
         found = read_curves(curves)
         learned, turn = (
             next(item for item in found.evidence if item.name == name)

@@ -43,7 +43,7 @@ from embedtopics.reduction._layout import edge_schedule, layout
 from embedtopics.terms._counts import count_by_topic, count_terms
 from embedtopics.terms._keywords import keywords, unique_labels
 from embedtopics.terms._rules import choose_rules
-from embedtopics.terms._stop_words import function_words, stop_words_for
+from embedtopics.terms._stop_words import account_names, function_words, stop_words_for
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.terms.results import TokenStream
@@ -61,6 +61,7 @@ def find_topics(
     documents: DistinctDocuments,
     tokens: TokenStream,
     languages: Sequence[str],
+    accounts: Sequence[str],
     seed: int,
 ) -> Groups:
     """Find the dense groups of one encoder's documents, and name them by keywords."""
@@ -77,14 +78,14 @@ def find_topics(
         return Groups(labels, (), grouped_by)
     counts = count_terms(
         tokens,
-        stop_words=stop_words_for(languages, rules=tokens.rules),
+        stop_words=[*stop_words_for(languages, rules=tokens.rules), *accounts],
         function_words=function_words(tokens, labels),
     )
     by_topic = count_by_topic(counts.counts, labels, n_topics, documents.weights)
     terms: list[list[str]] = [[]] * n_topics
     if by_topic.nnz:
         weighted = csr_matrix(ClassTfidf().fit_transform(by_topic), dtype=np.float64)
-        best_terms = keywords(weighted, counts, dense, n=5, languages=tuple(languages))
+        best_terms = keywords(weighted, counts, dense, n=5, languages=languages, labels=labels)
         terms = [[term for term, _ in row] for row in best_terms]
     return Groups(labels, tuple(unique_labels(terms)), grouped_by)
 
@@ -173,6 +174,7 @@ def compare(
         rules, notes = choose_rules("auto", codes)
         log.decisions += notes
         tokens = tokenize(texts, rules=rules)
+        accounts = account_names(texts, tokens)
     with log.stage("encoding"):
         vectors = [
             make_vectors(log, name, opened.pop(name), corpus, shares, show_progress)
@@ -186,11 +188,11 @@ def compare(
         maps = draw_maps(vectors, edges, seed)
     with log.stage("groups"):
         if groups is None:
-            groups = find_topics(vectors[-1], edges[-1], documents, tokens, codes, seed)
+            groups = find_topics(vectors[-1], edges[-1], documents, tokens, codes, accounts, seed)
     with log.stage("moves"):
         words = count_terms(
-            tokens, ngram_range=(1, 1), stop_words=stop_words_for(codes, rules=tokens.rules),
-            function_words=function_words(tokens, groups.of_document),
+            tokens, ngram_range=(1, 1), function_words=function_words(tokens, groups.of_document),
+            stop_words=[*stop_words_for(codes, rules=tokens.rules), *accounts],
         )  # fmt: skip
         moves = find_moves(graphs, overlaps, words, n_moves)
     with log.stage("scores"):

@@ -1,6 +1,7 @@
 """Stop words of languages, stems, and function words of a corpus."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -12,7 +13,7 @@ from scipy.special import entr
 
 from embedtopics.errors import InputError
 from embedtopics.terms._counts import count_by_topic, count_holders, count_words
-from embedtopics.terms._tokens import PLAIN, tokenize
+from embedtopics.terms._tokens import PLAIN, tokenize, words_of
 from embedtopics.terms.results import TokenStream, WordRules
 
 _NOT_STOP_WORDS = {
@@ -201,6 +202,19 @@ def function_words(
         most_times = min(_MOST_TIMES, 1 + (len(members) / sizes.max() - 1) * 2 / 3)
         is_function |= (document_counts / expected).max(axis=0) <= most_times
     return tuple(tokens.words[i] for i in candidates[is_function].tolist())
+
+
+def account_names(texts: Iterable[str], tokens: TokenStream) -> tuple[str, ...]:
+    """Return the words of `tokens` that mostly stand behind an @, as names of accounts do."""
+    named: Counter[str] = Counter()
+    for text in texts:
+        for name in re.findall(r"(?<![\w@#])@(\w+)", text) if "@" in text else ():
+            named.update(words_of(name, tokens.rules))
+    if not named:
+        return ()
+    n_of_word = np.bincount(tokens.ids, minlength=len(tokens.words)).tolist()
+    pairs = zip(tokens.words, n_of_word, strict=True)
+    return tuple(word for word, n in pairs if 2 * named[word] > n > 0)
 
 
 def _information_bound(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -26,7 +24,7 @@ from embedtopics.terms._keywords import keywords, unique_labels
 from embedtopics.terms._representative import representatives
 from embedtopics.terms._rules import is_emoji
 from embedtopics.terms._stop_words import function_words, stop_words_for
-from embedtopics.terms._tokens import clean, social_pattern, tokenize, words_of
+from embedtopics.terms._tokens import clean, social_pattern, tokenize
 from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.terms.results import TermCounts, TokenStream, WordRules
 from embedtopics.topics.results import Topic, TopicResult
@@ -323,19 +321,6 @@ def without_boilerplate(
     message += f"{excerpt(first, 80)!r} ({most:,} texts). A list of stop_words keeps them."
     note = Decision("terms", "boilerplate", lines, message)
     return skip_lines(tokens, texts, lines), [note]
-
-
-def account_names(texts: Iterable[str], tokens: TokenStream) -> tuple[str, ...]:
-    """Return the words of `tokens` that mostly stand behind an @, as names of accounts do."""
-    named: Counter[str] = Counter()
-    for text in texts:
-        for name in re.findall(r"(?<![\w@#])@(\w+)", text) if "@" in text else ():
-            named.update(words_of(name, tokens.rules))
-    if not named:
-        return ()
-    n_of_word = np.bincount(tokens.ids, minlength=len(tokens.words)).tolist()
-    pairs = zip(tokens.words, n_of_word, strict=True)
-    return tuple(word for word, n in pairs if 2 * named[word] > n > 0)
 
 
 def count_social_tokens(texts: Iterable[str]) -> dict[str, int]:

@@ -33,7 +33,7 @@ from embedtopics.reduction._components import first_components, leading, princip
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
 from embedtopics.terms._rules import choose_rules
-from embedtopics.terms._stop_words import stop_words_for
+from embedtopics.terms._stop_words import account_names, stop_words_for
 from embedtopics.terms._tokens import FEW_BYTES
 from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics._clusters import (
@@ -46,7 +46,6 @@ from embedtopics.topics._clusters import (
 )
 from embedtopics.topics._describe import (
     TermSettings,
-    account_names,
     count_corpus_terms,
     count_social_tokens,
     describe_topics,

@@ -8,12 +8,12 @@ import pytest
 
 from embedtopics.terms._stop_words import (
     _information_bound,
+    account_names,
     function_words,
     general_words,
     stop_words_for,
 )
 from embedtopics.terms._tokens import tokenize
-from embedtopics.topics._describe import account_names
 
 
 def test_stop_words_are_words_of_the_tokeniser():

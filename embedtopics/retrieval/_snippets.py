@@ -18,7 +18,6 @@ from embedtopics.retrieval._bm25 import (
     stop_form,
 )
 from embedtopics.terms._spans import edit_distance, word_spans, words_like
-from embedtopics.terms._tokens import words_of
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 _MOST_READ = 20_000
 """Characters of a passage that are searched for words, which is slow."""
 
-WORDS_SUGGESTED, PASSAGES_READ = 5, 10
+WORDS_SUGGESTED, PASSAGES_READ = 5, 3
 """Misspelled words of a query, and passages that are read for the words of a stem."""
 
 _PER_WORD = 20
@@ -231,13 +230,13 @@ def suggest(version: IndexVersion, collection: Collection, query: str) -> dict[s
 def _words_of_form(version: IndexVersion, collection: Collection, form: str) -> set[str]:
     """Return the words that share a form, as some passages write them."""
     settings, words = version.lexical.settings, set()
+    beginning = re.compile(rf"\b{re.escape(form[:2])}\w*")  # a text is not divided into words
     for view, segment in zip(version.segments, version.lexical.segments, strict=True):
         rows = segment.postings(segment.find(form))[0]
         rows = rows[view.alive[rows]][:PASSAGES_READ]
         documents = collection.documents(view.documents[rows].tolist())
         for document, span in zip(documents, view.spans[rows].tolist(), strict=True):
             text = "" if document is None else document.text[slice(*span)]
-            words |= {
-                word for word in words_of(text, settings.words) if settings.form(word) == form
-            }
+            candidates = set(beginning.findall(text.lower()))
+            words |= {word for word in candidates if settings.form(word) == form}
     return words

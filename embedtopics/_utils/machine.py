@@ -33,21 +33,6 @@ def in_background(work: Callable[[Callable[[], bool]], Result]) -> Iterator[Call
         executor.shutdown(wait=False)
 
 
-def side_by_side(work: Callable[[int], Result], n: int) -> Iterator[Result]:
-    """Run pieces of work in parallel, each with one of Numba's threads."""
-    import numba
-
-    def work_alone(number: int) -> Result:
-        numba.set_num_threads(1)  # for this thread
-        return work(number)
-
-    executor = ThreadPoolExecutor(numba.get_num_threads())
-    try:
-        yield from executor.map(work_alone, range(n))
-    finally:
-        executor.shutdown(wait=False, cancel_futures=True)
-
-
 def in_parts(loop: Callable[..., None], n: int, *arguments: Any, few: int) -> None:
     """Run a loop from 0 to n, which gets a start and an end, on several threads if not for few.
 

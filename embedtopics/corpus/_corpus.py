@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,15 +14,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.display import html_table, spell_count
-from embedtopics.corpus._columns import read_dates, read_list, read_table
+from embedtopics.corpus._columns import read_list, read_table
 from embedtopics.corpus._files import is_path, read_file
 from embedtopics.corpus._readers import as_table, is_frame, is_records
 from embedtopics.corpus._texts import (
     EMPTY,
     MISSING,
     TEXT,
-    content_ids,
-    distinct_names,
     find_distinct,
     normalize_text,
     read_texts,
@@ -173,6 +170,7 @@ class Corpus:
     def of_fields(cls, **fields: Any) -> Corpus:
         """Make a corpus from its attributes."""
         corpus = cls.__new__(cls)
+        fields["status"].flags.writeable = False
         defaults = {"text_column": None, "time_column": None, "group_column": None, "notes": ()}
         vars(corpus).update({"source": "list", **defaults, **fields})
         lengths = {name: len(fields[name]) for name in ("texts", "ids", "status", "metadata")}
@@ -264,7 +262,6 @@ class Corpus:
         """Return a corpus of other fields, with further notes."""
         names = ("text_column", "time_column", "group_column", "source")
         unchanged = {name: getattr(self, name) for name in names}
-        fields["status"].flags.writeable = False
         return Corpus.of_fields(**{**unchanged, **fields, "notes": (*self.notes, *notes)})
 
     def passages(
@@ -333,89 +330,3 @@ def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:
         vars(corpus)["hashes"] = hashes
     vars(corpus)["_distinct"] = documents
     return corpus
-
-
-def blank_corpus(corpus: Corpus) -> Corpus:
-    """Return a corpus of the same rows without texts, ids, labels, notes and columns."""
-    is_text = corpus.status == TEXT
-    nothing = read_texts([""], "texts").hashes
-    hashes = np.where(is_text[:, None], corpus.hashes, nothing)
-    hashes.flags.writeable = False
-    return Corpus.of_fields(
-        texts=("",) * len(corpus),
-        ids=tuple(content_ids(hashes)),
-        status=corpus.status,
-        metadata=pd.DataFrame(index=range(len(corpus))),
-        source="texts left out",
-        hashes=hashes,
-        _distinct=corpus.distinct(),
-    )
-
-
-def join_corpora(first: Corpus, second: Corpus) -> Corpus:
-    """Append the rows of a corpus to those of another."""
-    notes: list[Decision] = []
-    table = second.metadata
-    roles = {}
-    for role in ("time", "group"):
-        table, roles[role] = _same_role(first, second, table, role, notes)
-    ids = tuple(distinct_names(second.ids, first.ids, "-"))
-    n_renamed = sum(map(operator.ne, ids, second.ids))
-    if n_renamed:
-        message = f'{n_renamed:,} ids of added rows existed and got the suffix "-2", "-3" ...'
-        notes.append(Decision("corpus", "ids_renamed", n_renamed, message))
-    metadata = _below(first.metadata, table)
-    shared = first.metadata.columns.intersection(table.columns)
-    lacking = [str(name) for name in metadata.columns if name not in shared]
-    if lacking:
-        message = f"Columns of only some rows have missing values in the others: {lacking}."
-        notes.append(Decision("corpus", "columns_missing", lacking, message))
-    message = spell_count(len(second), "row", "rows")
-    message += f" from {second.source} appended to {len(first):,}."
-    notes.append(Decision("corpus", "rows_added", len(second), message))
-    return first._with(
-        *second.notes,
-        *notes,
-        texts=(*first.texts, *second.texts),
-        ids=(*first.ids, *ids),
-        status=np.concatenate([first.status, second.status]),
-        metadata=metadata,
-        time_column=roles["time"],
-        group_column=roles["group"],
-        # Hashing is the slow part of reading.
-        hashes=np.concatenate([first.hashes, second.hashes]),
-    )
-
-
-def _same_role(
-    first: Corpus, second: Corpus, table: pd.DataFrame, role: str, notes: list[Decision]
-) -> tuple[pd.DataFrame, str | None]:
-    """Return the second table with the first's name for a role, and the name."""
-    ours, theirs = (getattr(corpus, f"{role}_column") for corpus in (first, second))
-    if ours is None:
-        # A column of this name in the first corpus does not hold dates or groups.
-        return table, None if theirs in first.metadata.columns else theirs
-    if theirs not in (None, ours):
-        if ours in table.columns:
-            raise InputError(
-                f"the {role} column {theirs!r} of the added rows would be renamed to {ours!r}, "
-                "which exists; rename one of them"
-            )
-        message = f"The column {theirs!r} of added rows became {ours!r}."
-        notes.append(Decision("corpus", f"{role}_renamed", str(theirs), message))
-        table = table.rename(columns={theirs: ours})
-    elif theirs is None and role == "time" and ours in table.columns:
-        dates, decisions = read_dates(table[ours], f"added rows, column {ours!r}")
-        notes.extend(decisions)
-        table = table.copy()
-        table[ours] = dates
-    return table, ours
-
-
-def _below(upper: pd.DataFrame, lower: pd.DataFrame) -> pd.DataFrame:
-    """Concatenate two tables, columns of the upper one first."""
-    numbered = all(frame.index.equals(pd.RangeIndex(len(frame))) for frame in (upper, lower))
-    # The type of an empty column does not count.
-    tables = [table for table in (upper, lower) if len(table)] or [upper]
-    joined = pd.concat(tables, ignore_index=numbered)
-    return joined.reindex(columns=upper.columns.union(lower.columns, sort=False))

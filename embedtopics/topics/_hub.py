@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_matrix
 
 from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import MANIFEST
 from embedtopics._utils.hub import NAME, check_upload, upload
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._corpus import blank_corpus, recall_hashes
+from embedtopics.corpus._corpus import Corpus, recall_hashes
+from embedtopics.corpus._texts import TEXT, content_ids, read_texts
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.terms.results import TokenStream
@@ -112,7 +114,7 @@ def without_texts(result: TopicResult) -> TopicResult:
     ]
     return dataclasses.replace(
         result,
-        corpus=blank_corpus(recall_hashes(result.corpus, result.documents)),
+        corpus=_blank_corpus(recall_hashes(result.corpus, result.documents)),
         tokens=tokens,
         term_counts=dataclasses.replace(
             result.term_counts, counts=csr_matrix(counts.shape, dtype=counts.dtype)
@@ -120,6 +122,23 @@ def without_texts(result: TopicResult) -> TopicResult:
         decisions=(*decisions, Decision("corpus", "texts_left_out", True, message)),
         settings={**result.settings, TEXTS: LEFT_OUT},
         constraints=None,
+    )
+
+
+def _blank_corpus(corpus: Corpus) -> Corpus:
+    """Return a corpus of the same rows without texts, ids, labels, notes and columns."""
+    is_text = corpus.status == TEXT
+    nothing = read_texts([""], "texts").hashes
+    hashes = np.where(is_text[:, None], corpus.hashes, nothing)
+    hashes.flags.writeable = False
+    return Corpus.of_fields(
+        texts=("",) * len(corpus),
+        ids=tuple(content_ids(hashes)),
+        status=corpus.status,
+        metadata=pd.DataFrame(index=range(len(corpus))),
+        source="texts left out",
+        hashes=hashes,
+        _distinct=corpus.distinct(),
     )
 
 

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.checks import checked_count, resolve_seed
-from embedtopics._utils.machine import side_by_side
-from embedtopics._utils.progress import progress_bar
 from embedtopics.clustering.results import Level
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, RandomState
@@ -17,7 +15,7 @@ from embedtopics.topics._clusters import ClusterTree, NotEnoughTopics, Resolutio
 from embedtopics.topics._describe import describe_again
 from embedtopics.topics._propagation import assign_outliers, checked_coverage
 from embedtopics.topics._relabel import edit_of
-from embedtopics.topics._stability import adjusted_rand, recipe_of, replicate_at
+from embedtopics.topics._stability import adjusted_rand, recipe_of, replicate_at, side_by_side
 from embedtopics.topics.constraints._apply import named_topics
 from embedtopics.topics.results import ResolutionChoice, TopicResult
 
@@ -155,13 +153,7 @@ def suggest_resolution(
     def make(number: int) -> list[Int32Array]:
         return list(replicate_at(recipe, np.random.default_rng([seed, number]), resolutions))
 
-    replicates = []
-    with progress_bar(
-        total=n_replicates, unit="replicate", description="levels", show=show_progress
-    ) as bar:
-        for labels in side_by_side(make, n_replicates):
-            replicates.append(labels)
-            bar.update()
+    replicates = side_by_side(make, n_replicates, "levels", show_progress)
     for place, level in enumerate(scored):
         try:
             cut = at_resolution(result, level.n_topics, coverage=1.0)

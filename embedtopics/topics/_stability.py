@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import checked_count, resolve_seed
-from embedtopics._utils.machine import side_by_side
 from embedtopics._utils.progress import progress_bar
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._spanning_tree import spanning_tree
@@ -35,6 +36,8 @@ from embedtopics.topics.results import Stability, TopicConstraints, TopicResult
 
 # A replicate: the topics of a random half of the documents, with the settings of the fit. A
 # document's neighbors there are its first neighbors in the whole that are in the half.
+
+Replicate = TypeVar("Replicate")
 
 NOT_DRAWN = -2
 """Label of a document outside a replicate."""
@@ -151,11 +154,29 @@ def draw_replicates(
     def make(number: int) -> Int32Array:
         return replicate(recipe, np.random.default_rng([seed, number]))
 
+    return side_by_side(make, n, what, show_progress)
+
+
+def side_by_side(
+    work: Callable[[int], Replicate], n: int, description: str, show_progress: bool | None
+) -> list[Replicate]:
+    """Make several replicates in parallel, each with one of Numba's threads."""
+    import numba
+
+    def work_alone(number: int) -> Replicate:
+        numba.set_num_threads(1)  # for this thread
+        return work(number)
+
+    executor = ThreadPoolExecutor(numba.get_num_threads())
     replicates = []
-    with progress_bar(total=n, unit="replicate", description=what, show=show_progress) as bar:
-        for labels in side_by_side(make, n):
-            replicates.append(labels)
-            bar.update()
+    bar = progress_bar(total=n, unit="replicate", description=description, show=show_progress)
+    try:
+        with bar:
+            for labels in executor.map(work_alone, range(n)):
+                replicates.append(labels)
+                bar.update()
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
     return replicates
 
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy.sparse import csr_matrix, vstack
 
 from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
-from embedtopics.corpus._corpus import Corpus, join_corpora, recall_hashes, require_text
+from embedtopics.corpus._columns import read_dates
+from embedtopics.corpus._corpus import Corpus, recall_hashes, require_text
+from embedtopics.corpus._texts import distinct_names
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
+from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import nearest
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int32Array, Int64Array
@@ -71,7 +76,7 @@ def extend(
     ----------
     result : TopicResult
     corpus : Corpus or anything that `Corpus.of` takes
-        Rows to add. Columns are aligned by name (see `embedtopics.corpus.join_corpora`).
+        Rows to add. Columns are aligned by name; those of time and group by their role.
     embeddings : array_like of shape (n_rows, n_dimensions), optional
         Vectors of these rows.
     encoder : Encoder or str, optional
@@ -287,6 +292,76 @@ def merge_documents(result: TopicResult, added: Corpus) -> Merged:
         new=find_documents(documents.hashes, hashes[is_new]),
         added=np.flatnonzero(is_new),
     )
+
+
+def join_corpora(first: Corpus, second: Corpus) -> Corpus:
+    """Append the rows of a corpus to those of another."""
+    notes: list[Decision] = []
+    table = second.metadata
+    roles = {}
+    for role in ("time", "group"):
+        table, roles[role] = _same_role(first, second, table, role, notes)
+    ids = tuple(distinct_names(second.ids, first.ids, "-"))
+    n_renamed = sum(map(operator.ne, ids, second.ids))
+    if n_renamed:
+        message = f'{n_renamed:,} ids of added rows existed and got the suffix "-2", "-3" ...'
+        notes.append(Decision("corpus", "ids_renamed", n_renamed, message))
+    metadata = _below(first.metadata, table)
+    shared = first.metadata.columns.intersection(table.columns)
+    lacking = [str(name) for name in metadata.columns if name not in shared]
+    if lacking:
+        message = f"Columns of only some rows have missing values in the others: {lacking}."
+        notes.append(Decision("corpus", "columns_missing", lacking, message))
+    message = spell_count(len(second), "row", "rows")
+    message += f" from {second.source} appended to {len(first):,}."
+    notes.append(Decision("corpus", "rows_added", len(second), message))
+    return Corpus.of_fields(
+        texts=(*first.texts, *second.texts),
+        ids=(*first.ids, *ids),
+        status=np.concatenate([first.status, second.status]),
+        metadata=metadata,
+        text_column=first.text_column,
+        time_column=roles["time"],
+        group_column=roles["group"],
+        source=first.source,
+        notes=(*first.notes, *second.notes, *notes),
+        # Hashing is the slow part of reading.
+        hashes=np.concatenate([first.hashes, second.hashes]),
+    )
+
+
+def _same_role(
+    first: Corpus, second: Corpus, table: pd.DataFrame, role: str, notes: list[Decision]
+) -> tuple[pd.DataFrame, str | None]:
+    """Return the second table with the first's name for a role, and the name."""
+    ours, theirs = (getattr(corpus, f"{role}_column") for corpus in (first, second))
+    if ours is None:
+        # A column of this name in the first corpus does not hold dates or groups.
+        return table, None if theirs in first.metadata.columns else theirs
+    if theirs not in (None, ours):
+        if ours in table.columns:
+            raise InputError(
+                f"the {role} column {theirs!r} of the added rows would be renamed to {ours!r}, "
+                "which exists; rename one of them"
+            )
+        message = f"The column {theirs!r} of added rows became {ours!r}."
+        notes.append(Decision("corpus", f"{role}_renamed", str(theirs), message))
+        table = table.rename(columns={theirs: ours})
+    elif theirs is None and role == "time" and ours in table.columns:
+        dates, decisions = read_dates(table[ours], f"added rows, column {ours!r}")
+        notes.extend(decisions)
+        table = table.copy()
+        table[ours] = dates
+    return table, ours
+
+
+def _below(upper: pd.DataFrame, lower: pd.DataFrame) -> pd.DataFrame:
+    """Concatenate two tables, columns of the upper one first."""
+    numbered = all(frame.index.equals(pd.RangeIndex(len(frame))) for frame in (upper, lower))
+    # The type of an empty column does not count.
+    tables = [table for table in (upper, lower) if len(table)] or [upper]
+    joined = pd.concat(tables, ignore_index=numbered)
+    return joined.reindex(columns=upper.columns.union(lower.columns, sort=False))
 
 
 def grown_graph(

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -28,22 +29,27 @@ _PATIENCE = 2.0
 
 def check_output_folder(folder: str | Path, kind: str) -> Path:
     """Check that a folder can be written, before hours of work go into its content."""
-    with _refusing(folder):
-        str(folder).encode()  # refuses names that are not UTF-8
+    with _naming(folder, RuntimeError, ValueError):  # of links in a circle, and of names
+        str(folder).encode()
         return _checked_folder(Path(folder).resolve(), kind)
 
 
 @contextmanager
-def _refusing(folder: str | Path) -> Iterator[None]:
-    """Turn an error of the operating system into one that names the folder."""
+def _naming(path: str | Path, *others: type[Exception]) -> Iterator[None]:
+    """Turn an error of writing, such as a full disk, into one that names the path."""
+    from safetensors import SafetensorError
+
+    errors: tuple[type[Exception], ...] = (OSError, SafetensorError, *others)
     try:
         yield
-    except InputError:
+    except (CorruptFileError, InputError):
         raise
-    except (OSError, RuntimeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        name = str(folder).encode("utf-8", "backslashreplace").decode()
-        raise InputError(f"cannot write to {name}: {reason}; choose another folder") from error
+    except errors as error:
+        name = str(path).encode("utf-8", "backslashreplace").decode()
+        raise InputError(
+            f"could not write {name}: {getattr(error, 'strerror', None) or error}; any previous "
+            "content is intact; free disk space or choose another path"
+        ) from error
 
 
 def _checked_folder(folder: Path, kind: str) -> Path:
@@ -84,12 +90,12 @@ def _is_ours(folder: Path, kind: str) -> bool:
 def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
     """Yield a temporary folder that replaces `folder` by a rename when the block succeeds.
 
-    After any failure, an interrupt or a full disk included, the previous content is intact. What a
+    After any failure, an interrupt or a full disk included, any previous content is intact. What a
     killed process leaves, the next writer deletes; the folder that the process was about to replace
     is restored by the next reader or writer.
     """
     folder = check_output_folder(folder, kind)
-    with only_writer(folder, _PATIENCE), _naming_the_path(folder, "folder"):
+    with only_writer(folder, _PATIENCE), _naming(folder):
         with fresh_folder(folder) as fresh:
             yield fresh
             _checked_folder(folder, kind)  # files may have been put there in the meantime
@@ -117,7 +123,7 @@ def replacing_file(path: str | Path) -> Iterator[Path]:
     if path.is_dir() or not path.parent.is_dir():
         reason = "it is a folder" if path.is_dir() else "its folder does not exist"
         raise InputError(f"cannot write {path}: {reason}; choose another file")
-    with _naming_the_path(path, "file"):
+    with _naming(path):
         folder = Path(tempfile.mkdtemp(prefix=".writing-", dir=path.parent))
         try:
             fresh = folder / path.name
@@ -127,38 +133,17 @@ def replacing_file(path: str | Path) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-@contextmanager
-def _naming_the_path(path: Path, kind: str) -> Iterator[None]:
-    """Turn an error of writing, such as a full disk, into one that names the path."""
-    try:
-        yield
-    except (CorruptFileError, InputError):
-        raise
-    except Exception as error:
-        is_safetensors = type(error).__module__.startswith("safetensors")
-        is_safetensors &= any(mark in str(error) for mark in ("I/O error", "IoError"))
-        if not (isinstance(error, OSError) or is_safetensors):
-            raise
-        raise InputError(
-            f"could not write {path}: {getattr(error, 'strerror', None) or error}; the previous "
-            f"content is intact; free disk space or choose another {kind}"
-        ) from error
-
-
 def take_the_place(fresh: Path, folder: Path) -> None:
     """Rename `fresh` to `folder`; delete the previous folder only after that."""
     flush_folder(fresh)
     old = _beside(folder, "old")
-    if folder.exists():
-        folder.rename(old)
     try:
+        if folder.exists():
+            folder.rename(old)
         fresh.rename(folder)
-        flush_folder(folder.parent)
-    except BaseException:  # an interrupt too
-        if folder.exists() and not fresh.exists():
-            folder.rename(fresh)
+    finally:  # after an interrupt too
         put_back(folder)
-        raise
+    flush_folder(folder.parent)
     if old.exists():
         # Renamed first: a half-deleted folder is never taken for a saved one.
         shutil.rmtree(old.rename(fresh), ignore_errors=True)
@@ -269,107 +254,93 @@ def _manifest_of(folder: str | Path) -> Any:
         return parse_json(stream.read())
 
 
+@dataclass(frozen=True)
 class SavedFolder:
-    """One version of a saved folder, with all files open and checked against its manifest."""
+    """One version of a saved folder: its manifest, and its files, open and checked against it."""
 
-    def __init__(self, folder: Path, kind: str, newest_version: int) -> None:
-        self.folder = folder
-        self.streams: dict[str, BinaryIO] = {}
-        self._stack = ExitStack()
-        self.manifest = self._read_manifest(kind, newest_version)
+    folder: Path
+    manifest: dict[str, Any]
+    streams: dict[str, BinaryIO]
+
+
+@contextmanager
+def open_saved(folder: str | Path, kind: str, newest_version: int) -> Iterator[SavedFolder]:
+    """Open one version of a saved folder."""
+    path, end = Path(folder), time.monotonic() + 10 * _PATIENCE
+    with ExitStack() as stack:
+        while True:
+            find_folder(path)
+            identity = _identity_of(path)
+            try:
+                saved = _opened(path, kind, newest_version, stack)
+                break
+            except (CorruptFileError, InputError):
+                # A new version may have replaced this one, and its files been deleted: try again.
+                if _identity_of(path) == identity or time.monotonic() > end:
+                    raise
+                stack.close()
+        yield saved
+
+
+def _identity_of(folder: Path) -> tuple[int, ...] | None:
+    """Return numbers that differ between any two versions of a folder; None if it is missing."""
+    try:
+        status = folder.stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino, status.st_ctime_ns
+
+
+def _opened(folder: Path, kind: str, newest: int, stack: ExitStack) -> SavedFolder:
+    """Open the files of a folder; a file of another version has another checksum."""
+    if not os.path.isdir(folder):
+        raise InputError(f"expected a saved folder; {folder} does not exist or is a file")
+    manifest = _checked_manifest(folder, kind, newest)
+    streams = {}
+    for name in manifest["files"]:
+        path = folder / name
         try:
-            for name in self.manifest["files"]:
-                self.streams[name] = self._open(name)
-            self._check()
-        except BaseException:
-            self._stack.close()
-            raise
-
-    def __enter__(self) -> "SavedFolder":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
-
-    def _read_manifest(self, kind: str, newest: int) -> dict[str, Any]:
-        folder = self.folder
-        try:
-            manifest = _manifest_of(folder)
-            for about in manifest["files"].values():
-                str(about["sha256"])
-            saved_kind, version = manifest["kind"], int(manifest["version"])
-            outside = [name for name in manifest["files"] if not is_below(name)]
-            if outside:
-                raise ValueError(f"it lists {outside[0][:200]!r}, which is not below it")
-        except FileNotFoundError:
-            raise CorruptFileError(
-                f"{folder} was not saved by embedtopics: it has no {MANIFEST}; choose another one"
-            ) from None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise CorruptFileError(
-                f"{folder / MANIFEST} is damaged ({str(error)[:300]}); save again"
-            ) from error
-        if saved_kind != kind:
-            raise CorruptFileError(
-                f"{folder} must hold a saved {kind}; it holds {str(saved_kind)[:200]!r}"
-            )
-        if version > newest:
-            raise CorruptFileError(
-                f"{folder} was saved in format {version}; this version reads formats up to "
-                f"{newest}; upgrade embedtopics"
-            )
-        return dict(manifest)
-
-    def _open(self, name: str) -> BinaryIO:
-        path = self.folder / name
-        try:
-            stream = open_regular(path)
+            streams[name] = stack.enter_context(open_regular(path))
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             state = "missing" if isinstance(error, FileNotFoundError) else f"damaged ({reason})"
             message = f"{str(path)[:500]} is {state}; save again or restore it from a copy"
             raise CorruptFileError(message) from None
-        return self._stack.enter_context(stream)
-
-    def _check(self) -> None:
-        with ThreadPoolExecutor(4) as threads:
-            digests = list(threads.map(_digest, self.streams.values()))
-        for (name, stream), digest in zip(self.streams.items(), digests, strict=True):
-            if digest != self.manifest["files"][name]["sha256"]:
-                raise CorruptFileError(
-                    f"{self.folder / name} is damaged: its checksum differs from the recorded one; "
-                    "save again or restore it from a copy"
-                )
-            stream.seek(0)
+    with ThreadPoolExecutor(4) as threads:
+        digests = list(threads.map(_digest, streams.values()))
+    for (name, stream), digest in zip(streams.items(), digests, strict=True):
+        if digest != manifest["files"][name]["sha256"]:
+            raise CorruptFileError(
+                f"{folder / name} is damaged: its checksum differs from the recorded one; "
+                "save again or restore it from a copy"
+            )
+        stream.seek(0)
+    return SavedFolder(folder, manifest, streams)
 
 
-def open_saved(folder: str | Path, kind: str, newest_version: int) -> SavedFolder:
-    """Open one version of a saved folder; use it in a ``with`` statement."""
-    end = time.monotonic() + 10 * _PATIENCE
-    while True:
-        find_folder(folder)
-        identity = _identity_of(folder)
-        try:
-            if identity is None or not os.path.isdir(folder):
-                raise InputError(f"expected a saved folder; {folder} does not exist or is a file")
-            saved = SavedFolder(Path(folder), kind, newest_version)
-            # If another version took its place meanwhile, files of both may have been opened.
-            if _identity_of(folder) == identity:
-                return saved
-            saved.__exit__()
-        except (CorruptFileError, InputError, OSError):
-            # A new version may have replaced this one, and its files been deleted: try again.
-            if _identity_of(folder) == identity or time.monotonic() > end:
-                raise
-
-
-def _identity_of(folder: str | Path) -> tuple[int, ...] | None:
-    """Return numbers that differ between any two versions of a folder; None if it is missing."""
+def _checked_manifest(folder: Path, kind: str, newest: int) -> dict[str, Any]:
     try:
-        status = os.stat(folder)
-    except (OSError, ValueError):
-        return None
-    return status.st_dev, status.st_ino, status.st_ctime_ns
+        manifest = _manifest_of(folder)
+        saved_kind, version = manifest["kind"], int(manifest["version"])
+        for name, about in manifest["files"].items():
+            str(about["sha256"])
+            if not is_below(name):
+                raise ValueError(f"it lists {name[:200]!r}, which is not below it")
+    except FileNotFoundError:
+        message = f"{folder} was not saved by embedtopics: it has no {MANIFEST}"
+        raise CorruptFileError(f"{message}; choose another one") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        message = f"{folder / MANIFEST} is damaged ({str(error)[:300]}); save again"
+        raise CorruptFileError(message) from error
+    if saved_kind != kind:
+        message = f"{folder} must hold a saved {kind}; it holds {str(saved_kind)[:200]!r}"
+        raise CorruptFileError(message)
+    if version > newest:
+        raise CorruptFileError(
+            f"{folder} was saved in format {version}; this version reads formats up to {newest}; "
+            "upgrade embedtopics"
+        )
+    return dict(manifest)
 
 
 def read_manifest(folder: str | Path, kind: str, newest_version: int) -> dict[str, Any]:
@@ -410,7 +381,7 @@ def only_writer(folder: Path, patience: float = 0.0) -> Iterator[None]:
 
     path = folder.with_name(f".{folder.name}.lock")
     lock = FileLock(path, timeout=patience, poll_interval=0.01, thread_local=False)
-    with _refusing(folder):
+    with _naming(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         try:
             lock.acquire()

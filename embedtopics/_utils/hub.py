@@ -1,6 +1,5 @@
 """Uploads to the Hugging Face hub; only `upload` sends anything."""
 
-import re
 import tempfile
 import warnings
 from pathlib import Path
@@ -9,21 +8,8 @@ from typing import Any
 from embedtopics._utils.display import one_line
 from embedtopics.errors import InputError
 
-NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
-
 # Never uploaded: code, pickles and hidden files that happen to lie in the folder.
 _NEVER = ("*.py", "*.pyc", "*.bin", "*.pt", "*.pkl", "*.pickle", ".*", "*/.*")
-
-
-def check_upload(repo_id: object) -> str:
-    """Return the name of a repository if it is valid and the hub may be reached."""
-    from huggingface_hub import is_offline_mode
-
-    if not isinstance(repo_id, str) or not NAME.fullmatch(repo_id):
-        raise InputError("repo_id", 'a name on the hub such as "user/name"', repo_id)
-    if is_offline_mode():
-        raise InputError(f"cannot upload to {repo_id}: HF_HUB_OFFLINE is set; unset it")
-    return repo_id
 
 
 def upload(
@@ -40,26 +26,26 @@ def upload(
     api = HfApi(token=token, library_name="embedtopics")
     try:
         api.create_repo(repo_id, private=private, exist_ok=True)
-        is_public = not api.model_info(repo_id).private
-        if not (private and is_public):
-            with warnings.catch_warnings():
-                # The hub takes Arrow and parquet files for a misplaced data set.
-                warnings.filterwarnings("ignore", "It seems that you are about to commit a data")
-                commit = api.upload_folder(
-                    repo_id=repo_id, folder_path=folder, commit_message=commit_message,
-                    ignore_patterns=list(_NEVER),
-                )  # fmt: skip
+        if private and not api.model_info(repo_id).private:
+            raise InputError(
+                f"{repo_id} is public, so nothing was uploaded; choose another repository, make "
+                "this one private, or pass private=False"
+            )
+        with warnings.catch_warnings():
+            # The hub takes Arrow and parquet files for a misplaced data set.
+            warnings.filterwarnings("ignore", "It seems that you are about to commit a data")
+            commit = api.upload_folder(
+                repo_id=repo_id, folder_path=folder, commit_message=commit_message,
+                ignore_patterns=list(_NEVER),
+            )  # fmt: skip
+    except InputError:
+        raise
     # The exceptions come from the HTTP library under the client.
     except Exception as error:
         raise InputError(
             f"could not upload to {repo_id}: {one_line(error)}; check the name and the network, "
             "and log in (hf auth login) with permission to write there"
         ) from error
-    if private and is_public:
-        raise InputError(
-            f"{repo_id} is public, so nothing was uploaded; choose another repository, make this "
-            "one private, or pass private=False"
-        )
     return str(commit.commit_url)
 
 
@@ -92,7 +78,6 @@ class PushToHub:
             If the name is invalid, nothing can be uploaded, the client is offline, or the hub
             refuses.
         """
-        check_upload(repo_id)
         options: Any = {"private": private, "token": token}
         with tempfile.TemporaryDirectory() as parent:
             folder = self._hub_folder(Path(parent) / "content")

@@ -45,13 +45,16 @@ class Refused(Exception):
         self.status = status
 
 
-class LocalServer:
+class LocalServer(ThreadingHTTPServer):
     """Serves the files of a page (``page.html``, ``page.css``, ``page.js``) and its actions.
 
     The server answers clients that know the token, if the request comes from the page itself or
     from no page; requests that change something (`posts`) must come from the page. A path that
     ends in a slash takes one more part, which its action receives as ``id``.
     """
+
+    daemon_threads = True
+    allow_reuse_address = False  # refuse a port that another process uses
 
     def __init__(
         self,
@@ -64,13 +67,12 @@ class LocalServer:
         self.token = secrets.token_urlsafe(24)
         self.package, self.page, self.gets, self.posts = package, page, gets, posts
         try:
-            self._http = _Server((HOST, int(port)), _Handler)
+            super().__init__((HOST, int(port)), _Handler)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
             remedy = "omit it to use a free port"
             raise InputError("port", f"free ({reason})", port, remedy) from error
-        self._http.page = self
-        self.port = int(self._http.server_address[1])
+        self.port = int(self.server_address[1])
         self.hosts = {f"{name}:{self.port}" for name in (HOST, "localhost")}
 
     @property
@@ -80,45 +82,38 @@ class LocalServer:
 
     def run(self) -> None:
         """Serve until `close` is called from another thread, or an interrupt."""
-        self._http.serve_forever(poll_interval=0.2)
+        self.serve_forever(poll_interval=0.2)
 
     def close(self) -> None:
         """Stop serving."""
-        self._http.shutdown()
-        self._http.server_close()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    allow_reuse_address = False  # refuse a port that another process uses
-    page: LocalServer
+        self.shutdown()
+        self.server_close()
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "embedtopics", ""
     timeout = PATIENCE
-    server: _Server
+    server: LocalServer
 
     def do_GET(self) -> None:
         """Send a file of the page, or the answer of an action."""
-        self._answer(self.server.page.gets, None)
+        self._answer(self.server.gets, None)
 
     def do_POST(self) -> None:
         """Run an action that changes something."""
-        self._answer(self.server.page.posts, self._body)
+        self._answer(self.server.posts, self._body)
 
     def _answer(
         self, actions: Mapping[str, Action], read: Callable[[], Mapping[str, Any]] | None
     ) -> None:
         try:
-            page, asked = self.server.page, urlsplit(self.path)
+            asked = urlsplit(self.path)
             self._check_sender(asked.query, read is not None)
             if read is None and asked.path in FILES:
                 end, kind = FILES[asked.path]
-                content = (files(page.package) / f"{page.page}.{end}").read_text("utf-8")
-                if end == "html":
-                    content = content.replace("{token}", page.token)
+                page = files(self.server.package) / f"{self.server.page}.{end}"
+                content = page.read_text("utf-8").replace("{token}", self.server.token)
                 self._send(200, content.encode(), kind)
                 return
             above, _, last = asked.path.rpartition("/")
@@ -143,33 +138,25 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _check_sender(self, query: str, changes: bool) -> None:
         """Refuse other sites, other host names, and requests without the token."""
-        page = self.server.page
-        if self.headers.get("Host", "").lower() not in page.hosts:
+        if self.headers.get("Host", "").lower() not in self.server.hosts:
             raise Refused(403, "the page has another address")
         origin = self.headers.get("Origin")
-        origins = {f"http://{host}" for host in page.hosts}
+        origins = {f"http://{host}" for host in self.server.hosts}
         if (origin is not None or changes) and (origin or "").lower() not in origins:
             raise Refused(403, "the request comes from another page")
         token = self.headers.get("X-Token") or parse_qs(query).get("token", [""])[0]
-        if not secrets.compare_digest(token.encode(), page.token.encode()):
+        if not secrets.compare_digest(token.encode(), self.server.token.encode()):
             message = "the token is missing or old; open the address that the terminal shows"
             raise Refused(403, message)
 
     def _body(self) -> Mapping[str, Any]:
-        if self.headers.get_content_type() != "application/json":
-            raise Refused(415, "expected application/json")
         length = self.headers.get("Content-Length", "")
-        if not length.isascii() or not length.isdigit() or len(length) > 9:
-            raise Refused(411, "expected the length of the content")
-        if int(length) > MOST_BYTES:
-            raise Refused(413, f"expected at most {MOST_BYTES:,} bytes")
+        if not length.isdecimal() or len(length) > 9 or int(length) > MOST_BYTES:
+            raise Refused(413, f"expected a length of at most {MOST_BYTES:,} bytes")
         try:
-            read = parse_json(self.rfile.read(int(length)))
-        except ValueError:
-            raise Refused(400, "expected JSON") from None
-        if not isinstance(read, dict):
-            raise Refused(400, "expected a JSON object")
-        return read
+            return {**parse_json(self.rfile.read(int(length)))}
+        except (TypeError, ValueError):
+            raise Refused(400, "expected a JSON object") from None
 
     def _send_json(self, status: int, content: Mapping[str, Any]) -> None:
         self._send(status, json.dumps(content).encode(), "application/json")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from threading import Event, RLock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 PACKAGES = (
@@ -52,22 +52,18 @@ def in_parts(loop: Callable[..., None], n: int, *arguments: Any, few: int) -> No
 
 _LOCK = RLock()
 
-if TYPE_CHECKING:
-    computed_once = cached_property
-else:
 
-    class computed_once(cached_property):
-        """A `functools.cached_property` that is computed once even if several threads ask for it.
+class computed_once(cached_property[Result]):
+    """A `functools.cached_property` that is computed once even if several threads ask for it.
 
-        The standard one has no lock from Python 3.12 on.
-        """
+    The standard one has no lock from Python 3.12 on.
+    """
 
-        def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
-            """Return the value; compute it if no other thread has."""
-            if instance is None:
-                return self
-            with _LOCK:
-                return super().__get__(instance, owner)
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Result:  # type: ignore[override]
+        """Return the value; compute it if no other thread has."""
+        with _LOCK:
+            value: Result = super().__get__(instance, owner)
+            return value
 
 
 def has_cuda_driver() -> bool:

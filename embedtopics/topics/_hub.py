@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 
 from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import MANIFEST
-from embedtopics._utils.hub import NAME, check_upload, upload
+from embedtopics._utils.hub import upload
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._corpus import Corpus, recall_hashes
 from embedtopics.corpus._texts import TEXT, content_ids, read_texts
@@ -32,6 +32,7 @@ from embedtopics.topics.results import TopicResult
 MOST_TOPICS = 500
 """Largest number of topics in the table of the page."""
 
+NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$:@^=/])")
 
 
@@ -176,7 +177,6 @@ def push_to_hub(
     InputError
         If the name is invalid, the client is offline, or the hub refuses.
     """
-    check_upload(repo_id)
     shared = result if include_texts else without_texts(result)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

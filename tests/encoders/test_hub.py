@@ -56,8 +56,8 @@ def test_what_is_not_sent(hub, tiny_bert, table, tokenizer, monkeypatch):
     with refuses("encoder"):
         et.encoders.TfidfEncoder().push_to_hub("someone/encoder")
     static = StaticEncoder.from_arrays(table, tokenizer)
-    with refuses("repo_id"):
-        static.push_to_hub("no slash")
+    with pytest.raises(et.InputError, match="could not upload to a space: Repo id must"):
+        static.push_to_hub("a space")
     hub.add("someone/public", private=False)
     with pytest.raises(et.InputError, match="is public, so nothing was uploaded"):
         static.push_to_hub("someone/public")

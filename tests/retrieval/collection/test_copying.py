@@ -146,7 +146,7 @@ def test_a_read_only_folder_can_be_read(nobody):
     done = run("print(state(Collection.open(folder, verify=True))); print(check(folder))", folder)
     assert done.stdout == f"{expected}\n[]\n", done.stderr
     done = run("with Collection.open(folder).writing(): pass", folder)
-    assert "InputError: cannot write to" in done.stderr
+    assert "InputError: could not write" in done.stderr
 
 
 def test_a_log_that_cannot_be_read_is_not_passed_over(nobody):

@@ -11,16 +11,16 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 
 from embedtopics._utils.checks import checked_choice, optional_count, require
-from embedtopics._utils.hub import PushToHub
 from embedtopics.corpus._windows import Span
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._base import check_texts, require_torch, unit_vectors
+from embedtopics.encoders._base import check_texts, require_torch, unit_vectors, upload
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 
@@ -113,7 +113,7 @@ def _unit(vectors: Any) -> Any:
     return vectors / ((vectors * vectors).sum(-1)[:, None] ** 0.5).clip(1e-12)
 
 
-class BaseEncoder(PushToHub):
+class BaseEncoder:
     """Base of the encoders; a subclass defines `encode_with_report` and sets `_arguments`.
 
     The class is also a transformer in scikit-learn's sense, for pipelines and grid searches.
@@ -308,14 +308,36 @@ class BaseEncoder(PushToHub):
         self.__dict__ = type(self)(**{**self._arguments, **params}).__dict__
         return self
 
-    _hub_content = "an encoder"
+    def push_to_hub(self, repo_id: str, *, private: bool = True, token: str | None = None) -> str:
+        """Upload to the Hugging Face hub; Python files and pickled weights are left out.
 
-    def _hub_folder(self, fresh: Path) -> Path:
-        """Return a folder that makes this encoder again; one may be written at `fresh`."""
+        Parameters
+        ----------
+        repo_id : str
+            "user/name"; created if it does not exist.
+        private : bool
+            Whether only you can see the repository. If True, an existing public repository is
+            refused.
+        token : str, optional
+            By default the token that ``hf auth login`` stored.
+
+        Returns
+        -------
+        str
+            Address of the commit.
+
+        Raises
+        ------
+        InputError
+            If the name is invalid, nothing can be uploaded, the client is offline, or the hub
+            refuses.
+        """
         if not hasattr(self, "save"):
             raise InputError("encoder", "a SentenceEncoder of a folder, or a StaticEncoder", self)
-        self.save(fresh)
-        return fresh
+        with TemporaryDirectory() as parent:
+            folder = Path(parent) / "content"
+            self.save(folder)
+            return upload(folder, repo_id, "an encoder", private, token)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_fitted

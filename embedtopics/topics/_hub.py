@@ -18,11 +18,11 @@ from scipy.sparse import csr_matrix
 
 from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import MANIFEST
-from embedtopics._utils.hub import upload
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._corpus import Corpus, recall_hashes
 from embedtopics.corpus._texts import TEXT, content_ids, read_texts
 from embedtopics.decisions import Decision
+from embedtopics.encoders._base import upload
 from embedtopics.errors import InputError
 from embedtopics.terms.results import TokenStream
 from embedtopics.topics._describe import LEFT_OUT, TEXTS
@@ -183,8 +183,7 @@ def push_to_hub(
         write_result(shared, folder)
         # The manifest does not list the page, so that people may edit it on the hub.
         (folder / "README.md").write_text(model_card(shared, repo_id), "utf-8")
-        message = "Upload a topic model"
-        return upload(folder, repo_id, private=private, token=token, commit_message=message)
+        return upload(folder, repo_id, "a topic model", private, token)
 
 
 def from_pretrained(name: str | os.PathLike[str], *, token: str | None = None) -> TopicResult:

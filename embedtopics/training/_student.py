@@ -14,17 +14,16 @@ from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.static._encoder import StaticEncoder
-from embedtopics.encoders.static._vocabulary import (
-    Vocabulary,
-    add_words,
-    bags_of,
-    frequent_split_words,
-    plain_vocabulary,
-    token_probabilities,
-)
+from embedtopics.encoders.static._vocabulary import Vocabulary, add_words, plain_vocabulary
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
-from embedtopics.training._distill import principal_axes, project
+from embedtopics.training._distill import (
+    bags_of,
+    frequent_split_words,
+    principal_axes,
+    project,
+    token_probabilities,
+)
 
 FEWEST_TEXTS = 50
 HELD_OUT, MOST_HELD_OUT = 20, 5_000

@@ -11,13 +11,10 @@ from scipy.stats import spearmanr
 from embedtopics.corpus import Corpus
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.encoders._base import unit_vectors
-from embedtopics.encoders.static._vocabulary import (
-    add_words,
-    frequent_split_words,
-    plain_vocabulary,
-)
+from embedtopics.encoders.static._vocabulary import add_words, plain_vocabulary
 from embedtopics.errors import InputError
 from embedtopics.training import _distill, distill
+from embedtopics.training._distill import frequent_split_words
 from tests.factories import refuses
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

@@ -11,25 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from embedtopics.encoders._base import readable, slabs
-from embedtopics.encoders.static._encoder import TokenReader, parse_tokenizer, unknown_token
+from embedtopics.encoders.static._encoder import parse_tokenizer, unknown_token
 from embedtopics.errors import InputError
-from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.protocols import Int64Array
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
     from tokenizers import Tokenizer
 
-PRIOR_TOKENS = 1_000_000
-"""Weight of Zipf's law, in tokens, relative to the counts of a corpus."""
-
 _PLACEHOLDER = re.compile(r"[\[<]unused_?\d+[\]>]")
-_WORD = re.compile(r"(?=.*[^\W\d_])\w{2,}")
-"""Words that can be added: letters, digits and marks, with at least one letter."""
-
-_EVERY_WORD = 10_000_000
-_OTHER = "\0"
-"""Token of words that are not frequent; it cannot occur in texts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,33 +71,6 @@ def plain_vocabulary(tokenizer: str) -> Vocabulary:
     return Vocabulary(plain.tokenizer, tuple(surfaces))
 
 
-def frequent_split_words(
-    vocabulary: Vocabulary, texts: Sequence[str], *, max_words: int, min_count: int
-) -> list[str]:
-    """Return the frequent words of a corpus that the tokenizer splits, most frequent first."""
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-    from tokenizers.trainers import WordLevelTrainer
-
-    parsed = vocabulary.parsed
-    normal = (lambda word: word) if parsed.normalizer is None else parsed.normalizer.normalize_str
-    reader = Tokenizer(WordLevel(unk_token=_OTHER))
-    reader.normalizer, reader.pre_tokenizer = parsed.normalizer, parsed.pre_tokenizer
-    trainer = WordLevelTrainer(
-        vocab_size=_EVERY_WORD, min_frequency=min_count, show_progress=False,
-        special_tokens=[_OTHER],
-    )  # fmt: skip
-    reader.train_from_iterator((readable(text) for text in texts), trainer=trainer)
-    numbered = reader.get_vocab()
-    decoder = None if vocabulary.is_word_piece else parsed.decoder
-    raw = sorted(numbered, key=numbered.__getitem__)
-    decoded = raw if decoder is None else [decoder.decode([word]).strip() for word in raw]
-    words = [w for w in dict.fromkeys(decoded) if _WORD.fullmatch(w) and normal(w) == w]
-    encodings = parsed.encode_batch_fast(words, add_special_tokens=False)
-    is_split = [len(each) > 1 or each.ids == [vocabulary.unknown] for each in encodings]
-    return [word for word, split in zip(words, is_split, strict=True) if split][:max_words]
-
-
 def add_words(vocabulary: Vocabulary, words: Sequence[str]) -> Vocabulary:
     """Return a vocabulary with additional tokens for whole words."""
     from tokenizers import AddedToken
@@ -126,27 +88,3 @@ def add_words(vocabulary: Vocabulary, words: Sequence[str]) -> Vocabulary:
                 "vocabulary_from out, or pass max_words=0"
             )
     return Vocabulary(str(parsed.to_str()), (*vocabulary.surfaces, *words))
-
-
-def bags_of(
-    vocabulary: Vocabulary, texts: Sequence[str], max_length: int | None = None
-) -> csr_matrix:
-    """Return how often each text holds each token, float32 of shape (n_texts, n_tokens)."""
-    from scipy.sparse import vstack
-
-    reader = TokenReader(vocabulary.parsed, max_length, by_characters=False)
-    counts: csr_matrix = vstack([reader.read(slab).tokens for slab in slabs(texts)], "csr")
-    counts.sum_duplicates()
-    return counts
-
-
-def token_probabilities(
-    n_tokens: int, counts: Int64Array | None = None, n_counted: int = 0
-) -> Float64Array:
-    """Return probabilities of tokens by Zipf's law, joined to `counts` of `n_counted` tokens."""
-    zipf: Float64Array = 1.0 / np.arange(2, n_tokens + 2)
-    zipf /= zipf.sum()
-    if counts is None:
-        return zipf
-    joined: Float64Array = (counts + PRIOR_TOKENS * zipf) / (n_counted + PRIOR_TOKENS)
-    return joined

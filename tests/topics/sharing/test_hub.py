@@ -94,7 +94,7 @@ def test_a_second_load_without_network(hub, result, tmp_path, monkeypatch):
     assert len(hub.requests) == n_requests
     with pytest.raises(InputError, match="could not load someone/unknown"):
         from_pretrained("someone/unknown")
-    with pytest.raises(InputError, match="could not upload .*unset the `HF_HUB_OFFLINE`"):
+    with pytest.raises(InputError, match=r"could not upload .*unset the `HF_HUB_OFFLINE`"):
         push_to_hub(result, "someone/topics")
 
 

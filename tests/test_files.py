@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from embedtopics._utils.folders import (
     MANIFEST,
-    add_unchecked,
     check_output_folder,
     is_kind,
     read_manifest,
@@ -31,6 +30,7 @@ from embedtopics.corpus._table_files import (
     write_tables,
 )
 from embedtopics.errors import CorruptFileError, InputError, MissingExtraError
+from embedtopics.training._report import add_unchecked
 from tests.factories import FULL_DISK, contents, full_disk, raising, refuses
 
 KIND = "a test"
@@ -129,7 +129,7 @@ DEEP = "[" * 100_000
     ("text", "message"),
     [
         (DEEP, "nested too deeply"),
-        ('{"kind": "a test", "version": Infinity, "files": {}}', "Infinity is not a JSON number"),
+        ('{"kind": "a test", "version": Infinity, "files": {}}', "manifest.json is damaged"),
         (json.dumps({"kind": "k" * 10**6, "version": 1, "files": {}}), "must hold a saved a test"),
         (
             json.dumps({"kind": KIND, "version": 1, "files": {

@@ -19,7 +19,6 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
 from http.client import HTTPException
@@ -38,13 +37,13 @@ KEY_VARIABLE = "OPENAI_API_KEY"
 PATH = "/chat/completions"
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
-MAX_RETRIES, CONCURRENCY, FIRST_WAIT, LONGEST_WAIT = 3, 4, 0.5, 60.0
-"""Repetitions of a failed call, calls at a time, and seconds before a repetition."""
+MAX_RETRIES, CONCURRENCY, FIRST_WAIT, LONGEST_WAIT, TIMEOUT = 3, 4, 0.5, 60.0, 120.0
+"""Repetitions of a failed call, calls at a time, seconds before a repetition, and of a call."""
 
 MAX_FAILURES = 5
 """Questions in a row without any answer after which the remaining ones are not asked."""
 
-UNSUPPORTED = frozenset({400, 415, 422, 501})
+UNSUPPORTED = (400, 415, 422, 501)
 """Statuses with which servers refuse a format of answers that they do not support."""
 
 _JOINERS = "\u200c\u200d"
@@ -59,14 +58,6 @@ class UnusableAnswer(Exception):
     """An answer that does not hold what was asked for; the message gives the reason."""
 
 
-@dataclass(frozen=True)
-class Question:
-    """Messages to a model; `fields` say in the record what they are about, and "prompt" how."""
-
-    messages: tuple[dict[str, str], ...]
-    fields: Mapping[str, Any]
-
-
 class CallError(UnusableAnswer):
     """A call without an answer; `status` is that of HTTP, 0 if there was no response."""
 
@@ -75,16 +66,25 @@ class CallError(UnusableAnswer):
         self.status = status
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """The address of chat completions, and the key, which its repr leaves out."""
+class Question(NamedTuple):
+    """Messages to a model; `fields` say in the record what they are about, and "prompt" how."""
 
-    url: str
-    key: str | None = field(default=None, repr=False)
+    messages: tuple[dict[str, str], ...]
+    fields: Mapping[str, Any]
 
 
-def open_endpoint(address: str, api_key: str | None = None) -> Endpoint:
-    """Check an address and a key; nothing is sent."""
+class ChatAnswer(NamedTuple):
+    """What was read from an answer, or the reason why there is nothing."""
+
+    value: str | None
+    content: str | None = None
+    reason: str = ""
+    is_call_error: bool = False
+    was_sent: bool = True
+
+
+def check_endpoint(address: str, api_key: str | None) -> tuple[str, str]:
+    """Return the address of chat completions and the key, "" for none; nothing is sent."""
     parts = urlsplit(address.strip())
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         # The message does not repeat the address, which may hold a password.
@@ -102,7 +102,7 @@ def open_endpoint(address: str, api_key: str | None = None) -> Endpoint:
     if not all(33 <= ord(c) < 127 for c in key):
         raise InputError("api_key", "visible ASCII characters", remedy="copy the key again")
     base = parts.geturl().rstrip("/")
-    return Endpoint(base if base.endswith(PATH) else base + PATH, key or None)
+    return base if base.endswith(PATH) else base + PATH, key
 
 
 class AnswerRecord:
@@ -147,80 +147,78 @@ def _key_of(entry: Mapping[str, Any]) -> str:
     return json.dumps(fields, sort_keys=True)
 
 
-class ChatAnswer(NamedTuple):
-    """What was read from an answer, or the reason why there is nothing."""
-
-    value: str | None
-    content: str | None = None
-    reason: str = ""
-    is_call_error: bool = False
-    was_sent: bool = True
-
-
 class _NoRedirects(HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
-@dataclass
 class Chat:
-    """The questions of one run to one model; `request` holds all fields but the messages.
+    """A model at an endpoint; `request` holds all fields of a request but the messages.
 
-    `value` is the field of the record for what `parse` reads from an answer. `formats` are values
-    of ``response_format``, best first; a server that refuses one gets the next.
+    `value` is the field of the record for what `parse` reads from an answer. `format` is the value
+    of ``response_format``; a server that refuses it is asked without.
     """
 
-    endpoint: Endpoint
-    request: Mapping[str, Any]
-    record: AnswerRecord
-    timeout: float
-    parse: Callable[[str], str]
-    value: str
-    formats: Sequence[Mapping[str, Any] | None] = (None,)
-    stopped: str = field(default="", init=False)
-    _n_failures: int = field(default=0, init=False)
-    _format: int = field(default=0, init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        api_key: str | None,
+        request: Mapping[str, Any],
+        parse: Callable[[str], str],
+        value: str,
+        format: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.url, key = check_endpoint(endpoint, api_key)
+        self.request = {field: one for field, one in request.items() if one is not None}
+        self.timeout = float(self.request.pop("timeout", TIMEOUT))
+        self.parse, self.value, self.format = parse, value, format
+        self._headers = {"Content-Type": "application/json"}
+        if key:
+            self._headers["Authorization"] = f"Bearer {key}"
         # A call to this machine, and its key, never go through a proxy of the environment.
-        proxies = [ProxyHandler({})] if urlsplit(self.endpoint.url).hostname in LOCAL else []
+        proxies = [ProxyHandler({})] if urlsplit(self.url).hostname in LOCAL else []
         self._opener = build_opener(_NoRedirects, *proxies)
 
     def ask_all(
-        self, questions: Sequence[Question], unit: str, description: str, show: bool | None
+        self,
+        questions: Sequence[Question],
+        record: AnswerRecord,
+        unit: str,
+        description: str,
+        show: bool | None,
     ) -> list[ChatAnswer]:
-        """Ask questions, a few at a time, and return the answers in their order."""
+        """Ask questions, a few at a time, and return the answers in their order.
+
+        `stopped` gives the reason if the endpoint answered no question, or none any more.
+        """
+        self.stopped, self._n_failures = "", 0
         executor = ThreadPoolExecutor(CONCURRENCY)
         bar = progress_bar(total=len(questions), unit=unit, description=description, show=show)
         answers = []
         try:
             with bar:
-                for answer in executor.map(self._ask, questions):
+                for answer in executor.map(lambda one: self._ask(one, record), questions):
                     answers.append(answer)
                     bar.update(1)
         finally:  # after an interrupt too, no further call begins
             executor.shutdown(wait=False, cancel_futures=True)
-        if all(answer.is_call_error for answer in answers):
-            self.stopped = self.stopped or next((answer.reason for answer in answers), "")
+        if answers and all(answer.is_call_error for answer in answers):
+            self.stopped = self.stopped or answers[0].reason
         return answers
 
-    def _ask(self, question: Question) -> ChatAnswer:
+    def _ask(self, question: Question, record: AnswerRecord) -> ChatAnswer:
         """Answer one question from the record, or ask the endpoint."""
         entry: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "endpoint": self.endpoint.url,
+            "endpoint": self.url,
             "model": self.request["model"],
-            "request": dict(self.request),
+            "request": self.request,
             **question.fields,
             **dict.fromkeys(("answer", self.value, "tokens", "error")),
         }
-        if recorded := self.record.find(entry):
-            content = recorded["answer"]
-            try:
-                return ChatAnswer(self.parse(content), content, was_sent=False)
-            except UnusableAnswer as error:
-                reason = recorded.get("error") or str(error)
-                return ChatAnswer(None, content, reason, was_sent=False)
+        if recorded := record.find(entry):
+            value, reason = recorded.get(self.value), recorded.get("error") or ""
+            return ChatAnswer(value, recorded["answer"], reason, was_sent=False)
         if self.stopped:
             reason = f"not asked: {self.stopped}"
             return ChatAnswer(None, None, reason, is_call_error=True, was_sent=False)
@@ -242,30 +240,25 @@ class Chat:
             return ChatAnswer(None, entry["answer"], str(error), is_call)
         finally:
             entry["seconds"] = round(time.perf_counter() - start, 3)
-            self.record.add(entry)
+            record.add(entry)
 
     def _send_in_format(self, question: Question) -> Any:
-        """Send a question in the best format that the server supports."""
-        for place in range(self._format, len(self.formats)):
-            try:
-                answer = self._send(question, self.formats[place])
-                self._format = place
-                break
-            except CallError as error:
-                # llama-cpp-python has an error of its own, 500, that names the field.
-                is_refusal = error.status in UNSUPPORTED or "response_format" in str(error)
-                if not is_refusal or place + 1 == len(self.formats):
-                    raise
-        return answer
+        """Send a question, without the format of answers if the server refuses it."""
+        form = {} if self.format is None else {"response_format": self.format}
+        body = {**form, **self.request, "messages": question.messages}
+        try:
+            return self._send(body)
+        except CallError as error:
+            # llama-cpp-python has an error of its own, 500, that names the field.
+            is_refusal = error.status in UNSUPPORTED or "response_format" in str(error)
+            if not form or not is_refusal:
+                raise
+        self.format = None
+        return self._send({**self.request, "messages": question.messages})
 
-    def _send(self, question: Question, format: Mapping[str, Any] | None) -> Any:
+    def _send(self, body: Mapping[str, Any]) -> Any:
         """Send a question, again after a failure that may pass; return the JSON of the answer."""
-        form = {} if format is None else {"response_format": format}
-        body = json.dumps({**self.request, "messages": question.messages, **form}).encode()
-        headers = {"Content-Type": "application/json"}
-        if self.endpoint.key:
-            headers["Authorization"] = f"Bearer {self.endpoint.key}"
-        call = Request(self.endpoint.url, body, headers)
+        call = Request(self.url, json.dumps(body).encode(), self._headers)
         for attempt in range(MAX_RETRIES + 1):
             wait: Any = FIRST_WAIT * 2**attempt
             try:

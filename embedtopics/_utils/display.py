@@ -36,8 +36,7 @@ def spell_count(n: int, one: str, many: str) -> str:
 
 def one_line(error: BaseException) -> str:
     """Return an error's message on one short line."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 160 else text[:157] + "..."
+    return excerpt(str(error), 160) or type(error).__name__
 
 
 def _cell(value: object, width: int) -> str:

@@ -31,7 +31,26 @@ def check_output_folder(folder: str | Path, kind: str) -> Path:
     """Check that a folder can be written, before hours of work go into its content."""
     with _naming(folder, RuntimeError, ValueError):  # of links in a circle, and of names
         str(folder).encode()
-        return _checked_folder(Path(folder).resolve(), kind)
+        folder = Path(folder).resolve()
+        if folder.exists() and not folder.is_dir():
+            raise InputError(
+                f"the output must be a folder; {folder} is a file; choose another path"
+            )
+        if os.path.ismount(folder):
+            raise InputError(
+                f"{folder} is a mount point and cannot be replaced; choose a folder below it"
+            )
+        if folder.is_dir() and any(folder.iterdir()) and not _is_ours(folder, kind):
+            raise InputError(
+                f"the output must be an empty or new folder; {folder} holds other files; "
+                "choose another folder or empty this one"
+            )
+        parent = folder.parent
+        while not parent.exists():
+            parent = parent.parent
+        # Permissions, names and file systems are refused only on writing.
+        os.rmdir(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".embedtopics-new", dir=parent))
+        return folder
 
 
 @contextmanager
@@ -50,26 +69,6 @@ def _naming(path: str | Path, *others: type[Exception]) -> Iterator[None]:
             f"could not write {name}: {getattr(error, 'strerror', None) or error}; any previous "
             "content is intact; free disk space or choose another path"
         ) from error
-
-
-def _checked_folder(folder: Path, kind: str) -> Path:
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"the output must be a folder; {folder} is a file; choose another path")
-    if os.path.ismount(folder):
-        raise InputError(
-            f"{folder} is a mount point and cannot be replaced; choose a folder below it"
-        )
-    if folder.is_dir() and any(folder.iterdir()) and not _is_ours(folder, kind):
-        raise InputError(
-            f"the output must be an empty or new folder; {folder} holds other files; "
-            "choose another folder or empty this one"
-        )
-    parent = folder.parent
-    while not parent.exists():
-        parent = parent.parent
-    # Permissions, names and file systems are refused only on writing.
-    os.rmdir(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".embedtopics-new", dir=parent))
-    return folder
 
 
 def _is_ours(folder: Path, kind: str) -> bool:
@@ -98,7 +97,7 @@ def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
     with only_writer(folder, _PATIENCE), _naming(folder):
         with fresh_folder(folder) as fresh:
             yield fresh
-            _checked_folder(folder, kind)  # files may have been put there in the meantime
+            check_output_folder(folder, kind)  # files may have been put there in the meantime
             take_the_place(fresh, folder)
 
 
@@ -204,17 +203,6 @@ def write_manifest(folder: Path, kind: str, version: int, exclude: Iterable[str]
     flush_file(folder / MANIFEST)
 
 
-def add_unchecked(folder: Path, names: Iterable[str]) -> None:
-    """Record files that are written later and that people may edit."""
-    try:
-        content = _manifest_of(folder)
-        content[UNCHECKED] = sorted({*content.get(UNCHECKED, ()), *names})
-    except (OSError, ValueError, TypeError, AttributeError):
-        return
-    with replacing_file(folder / MANIFEST) as fresh:
-        fresh.write_text(json.dumps(content, indent=1), "utf-8")
-
-
 def is_kind(folder: str | Path, kind: str) -> bool:
     """Return whether the manifest of a folder names a kind."""
     try:
@@ -231,15 +219,11 @@ def changed_files(folder: str | Path) -> set[str]:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON; reject NaN, infinities and excessive nesting by ValueError."""
+    """Parse JSON; reject excessive nesting by ValueError."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def open_regular(path: Path) -> BinaryIO:

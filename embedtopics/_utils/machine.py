@@ -22,13 +22,10 @@ PACKAGES = (
 @contextmanager
 def in_background(work: Callable[[Callable[[], bool]], Result]) -> Iterator[Callable[[], Result]]:
     """Run some work in another thread; yield a function that waits for its result."""
-    unwanted = Event()
-    executor = ThreadPoolExecutor(1)
-    future = executor.submit(work, unwanted.is_set)
+    unwanted, executor = Event(), ThreadPoolExecutor(1)
     try:
-        yield future.result
-    finally:
-        # Do not wait for unfinished work, so that an error is seen at once.
+        yield executor.submit(work, unwanted.is_set).result
+    finally:  # unfinished work is not waited for, so that an error is seen at once
         unwanted.set()
         executor.shutdown(wait=False)
 

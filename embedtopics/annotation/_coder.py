@@ -20,7 +20,6 @@ from embedtopics._utils.chat import (
     fenced,
     harmless,
     mark_of,
-    open_endpoint,
     without_reasoning,
 )
 from embedtopics._utils.display import excerpt
@@ -31,7 +30,7 @@ from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.errors import InputError
 from embedtopics.inference.results import PredictedLabel
 
-DEFAULTS = {"temperature": 0.0, "seed": 0, "max_tokens": 300, "timeout": 120.0}
+DEFAULTS = {"temperature": 0.0, "seed": 0, "max_tokens": 300}
 
 SYSTEM = (
     "You code the texts of a study: each text gets one label of the codebook. A text stands "
@@ -103,10 +102,8 @@ class LanguageModelCoder:
         if not isinstance(instructions, str) or replace_surrogates(instructions) != instructions:
             raise InputError("instructions", "text", instructions)
         self.model, self.instructions, self.journal = model, instructions, journal
-        self.endpoint = open_endpoint(endpoint, api_key)
         fields = {"model": model, **DEFAULTS, **(request or {})}
-        self.request = {name: value for name, value in fields.items() if value is not None}
-        self.timeout = float(self.request.pop("timeout", DEFAULTS["timeout"]))
+        self.chat = Chat(endpoint, api_key, fields, self._parse, "label", self._format())
         parts = [SYSTEM, instructions.strip(), "Codebook:\n" + "\n".join(self._lines()), ANSWER]
         self.prompt = "\n\n".join(part for part in parts if part)
         self.prompt_hash = mark_of(self.prompt + USER)
@@ -144,17 +141,14 @@ class LanguageModelCoder:
         ]
         record = AnswerRecord(self.journal)
         record.add({"prompt": self.prompt_hash, "system": self.prompt, "user": USER})
-        chat = Chat(
-            self.endpoint, self.request, record, self.timeout, self._parse, "label", self._formats()
-        )
-        answers = chat.ask_all(questions, "text", "coding", show_progress)
-        if chat.stopped:
+        answers = self.chat.ask_all(questions, record, "text", "coding", show_progress)
+        if self.chat.stopped:
             n_coded = sum(not answer.is_call_error for answer in answers)
             advice = f" in {os.fspath(self.journal or '')}; call again to go on"
             if self.journal is None:
                 advice = "; pass journal= so that a second call can go on"
             raise InputError(
-                f"{self.model} at {self.endpoint.url} stopped answering ({chat.stopped}): "
+                f"{self.model} at {self.chat.url} stopped answering ({self.chat.stopped}): "
                 f"{n_coded:,} of {len(answers):,} texts are coded{advice}"
             )
         answers.append(ChatAnswer(None, reason="there is no text"))  # of row -1
@@ -183,8 +177,8 @@ class LanguageModelCoder:
         messages = {"role": "system", "content": self.prompt}, {"role": "user", "content": content}
         return Question(messages, {"prompt": self.prompt_hash, "text": key})
 
-    def _formats(self) -> list[Mapping[str, Any] | None]:
-        """Return the formats of answers that servers know, best first."""
+    def _format(self) -> dict[str, Any]:
+        """Return the format of answers: an object with a label of the codebook."""
         schema = {
             "type": "object",
             "properties": {"label": {"type": "string", "enum": list(self.names)}},
@@ -192,11 +186,7 @@ class LanguageModelCoder:
             "additionalProperties": False,
         }
         named = {"name": "code", "strict": True, "schema": schema}
-        return [
-            {"type": "json_schema", "json_schema": named},
-            {"type": "json_object", "schema": schema},  # of llama-cpp-python
-            None,
-        ]
+        return {"type": "json_schema", "json_schema": named}
 
     def _parse(self, content: str) -> str:
         """Return the label that an answer is, or holds as JSON."""

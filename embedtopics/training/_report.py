@@ -19,14 +19,15 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from embedtopics._utils.folders import (
-    add_unchecked,
+    MANIFEST,
+    UNCHECKED,
     open_saved,
     parse_json,
     replacing_file,
@@ -70,6 +71,17 @@ def write_report(report: TrainingReport, folder: str | Path) -> Path:
         page.write_text(model_card(report), "utf-8")
     add_unchecked(folder, [f"{FOLDER}/{FILE}", CARD])
     return folder / FOLDER
+
+
+def add_unchecked(folder: Path, names: Iterable[str]) -> None:
+    """Record files that are written later and that people may edit."""
+    try:
+        content = parse_json((folder / MANIFEST).read_bytes())
+        content[UNCHECKED] = sorted({*content.get(UNCHECKED, ()), *names})
+    except (OSError, ValueError, TypeError, AttributeError):
+        return
+    with replacing_file(folder / MANIFEST) as fresh:
+        fresh.write_text(json.dumps(content, indent=1), "utf-8")
 
 
 def read_report(folder: str | Path) -> TrainingReport:

@@ -20,7 +20,6 @@ from embedtopics._utils.chat import (
     harmless,
     is_hidden,
     mark_of,
-    open_endpoint,
     without_reasoning,
 )
 from embedtopics._utils.display import excerpt, spell_count
@@ -110,20 +109,17 @@ def name_topics(
     A failed call is repeated up to three times, after the time that the server asks for or after
     an increasing one.
     """
-    address = open_endpoint(endpoint, api_key)
     fields = {"model": model, **DEFAULTS, **(request or {})}
-    fields = {name: value for name, value in fields.items() if value is not None}
-    timeout = float(fields.pop("timeout", DEFAULTS["timeout"]))
-    chat = Chat(address, fields, AnswerRecord(record), timeout, parse_name, "name")
+    chat = Chat(endpoint, api_key, fields, parse_name, "name")
     questions = questions_about(result)
     if not questions:
         return result
-    in_order = chat.ask_all(questions, "topic", "naming", show_progress)
+    in_order = chat.ask_all(questions, AnswerRecord(record), "topic", "naming", show_progress)
     answers = {q.fields["topic"]: one for q, one in zip(questions, in_order, strict=True)}
     names = {topic: one.value for topic, one in answers.items() if one.value is not None}
     if not names and any(answer.is_call_error for answer in in_order):
         reason = next(answer.reason for answer in in_order if answer.is_call_error)
-        raise InputError(f"no topic could be named by {model} at {address.url}: {reason}")
+        raise InputError(f"no topic could be named by {model} at {chat.url}: {reason}")
     labels = _distinct(result, names)
     decisions = _decisions(result, chat, answers, labels)
     topics = list(result.topics)
@@ -186,7 +182,7 @@ def _decisions(
     message = (
         f"{spell_count(len(labels), 'topic was', 'topics were')} named by the language model "
         f"{model}; parts of {spell_count(n_documents, 'document', 'documents')} were sent to "
-        f"{chat.endpoint.url}."
+        f"{chat.url}."
     )
     decisions = [Decision("topics", "named_by_model", model, message)]
     failed = {str(topic): one.reason for topic, one in answers.items() if one.value is None}

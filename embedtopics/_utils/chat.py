@@ -29,8 +29,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from embedtopics._utils.display import excerpt
-from embedtopics._utils.progress import progress_bar
+from embedtopics._utils.display import excerpt, progress_bar
 from embedtopics.errors import InputError, Remedy
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -110,11 +109,9 @@ class AnswerRecord:
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         """Read the file, and make sure that it can be written before anything is asked."""
-        self.path = None if path is None else Path(path).expanduser()
+        self.path = Path(os.devnull if path is None else path).expanduser()
         self._entries: dict[str, Mapping[str, Any]] = {}
         self._lock = Lock()
-        if self.path is None:
-            return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab+") as stream:
             stream.seek(0)
@@ -134,8 +131,6 @@ class AnswerRecord:
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """Append one line."""
-        if self.path is None:
-            return
         line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         with self._lock, self.path.open("ab") as stream:
             stream.write(line)
@@ -272,7 +267,8 @@ class Chat:
             except TimeoutError:
                 failure = CallError(f"no answer within {self.timeout:g} s")
             except (OSError, HTTPException) as error:
-                failure = CallError(f"it could not be reached ({_excerpt(str(error))})")
+                reason = harmless(excerpt(str(error), 200))
+                failure = CallError(f"it could not be reached ({reason})")
             except (ValueError, RecursionError):
                 raise UnusableAnswer("the answer is not JSON") from None
             if attempt < MAX_RETRIES:
@@ -287,12 +283,8 @@ def _describe(error: HTTPError) -> str:
         return f"status {error.code}: no access; check api_key= or {KEY_VARIABLE}"
     if 300 <= error.code < 400:
         return f"status {error.code}: redirects are not followed; give the final address"
-    return _excerpt(f"status {error.code}: {error.read(1000).decode('utf-8', 'replace')}")
-
-
-def _excerpt(text: str) -> str:
-    """Return the beginning of a server's message, without control characters."""
-    return excerpt("".join(c if c.isprintable() else " " for c in text), 200)
+    message = error.read(1000).decode("utf-8", "replace")
+    return harmless(excerpt(f"status {error.code}: {message}", 200))
 
 
 def content_of(answer: Any) -> str:

@@ -32,16 +32,12 @@ def checked_count(value: Any, name: str, least: int = 1) -> int:
 
 def optional_count(value: Any, name: str, least: int = 1) -> int | None:
     """Return an integer from `least` up, or None, or refuse it."""
-    if value is not None and not is_count(value, least):
-        raise InputError(name, f"an integer from {least} up or None", value)
-    return None if value is None else int(value)
+    return None if value is None else checked_count(value, name, least)
 
 
 def checked_share(value: Any, name: str) -> float:
     """Return a number from 0 to 1, both included, or refuse it."""
-    if not is_number(value) or not 0.0 <= float(value) <= 1.0:
-        raise InputError(name, "a number from 0 to 1", value)
-    return float(value)
+    return checked_between(value, name, 0, 1, closed=True)
 
 
 def checked_between(

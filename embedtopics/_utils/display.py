@@ -1,9 +1,10 @@
-"""Display of results in notebooks and of values in messages."""
+"""Display of results in notebooks, of values in messages, and of progress."""
 
 from __future__ import annotations
 
+import sys
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,16 @@ def spell_count(n: int, one: str, many: str) -> str:
 def one_line(error: BaseException) -> str:
     """Return an error's message on one short line."""
     return excerpt(str(error), 160) or type(error).__name__
+
+
+def progress_bar(*, total: int, unit: str, description: str, show: bool | None) -> Any:
+    """Return a tqdm bar on stderr."""
+    from tqdm.auto import tqdm
+
+    if show is None:
+        show = sys.stderr.isatty() or "ipykernel" in sys.modules
+    options: Any = {"unit_scale": True, "file": sys.stderr, "leave": False, "delay": 2.0}
+    return tqdm(total=total, unit=unit, desc=description, disable=not show, **options)
 
 
 def _cell(value: object, width: int) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -119,17 +120,13 @@ def fresh_folder(folder: Path) -> Iterator[Path]:
 def replacing_file(path: str | Path) -> Iterator[Path]:
     """Yield a temporary file that replaces `path` when the block succeeds."""
     path = Path(path).resolve()
-    if path.is_dir() or not path.parent.is_dir():
-        reason = "it is a folder" if path.is_dir() else "its folder does not exist"
-        raise InputError(f"cannot write {path}: {reason}; choose another file")
-    with _naming(path):
-        folder = Path(tempfile.mkdtemp(prefix=".writing-", dir=path.parent))
-        try:
-            fresh = folder / path.name
-            yield fresh
-            os.replace(fresh, path)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a folder; choose another file")
+    beside = partial(tempfile.TemporaryDirectory, dir=path.parent, ignore_cleanup_errors=True)
+    with _naming(path), beside(prefix=".writing-") as folder:
+        fresh = Path(folder, path.name)
+        yield fresh
+        os.replace(fresh, path)
 
 
 def take_the_place(fresh: Path, folder: Path) -> None:
@@ -190,10 +187,9 @@ def flush_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def write_manifest(folder: Path, kind: str, version: int, exclude: Iterable[str] = ()) -> None:
-    """Record the size and SHA-256 of every file below a folder, except the excluded names."""
-    left_out = {MANIFEST, *exclude}
-    paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and p.name not in left_out]
+def write_manifest(folder: Path, kind: str, version: int) -> None:
+    """Record the size and SHA-256 of every file below a folder."""
+    paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and p.name != MANIFEST]
     files = {
         str(path.relative_to(folder).as_posix()): {"bytes": path.stat().st_size, "sha256": digest}
         for path, digest in zip(paths, sha256_of(paths), strict=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -61,17 +60,6 @@ class computed_once(cached_property[Result]):
         with _LOCK:
             value: Result = super().__get__(instance, owner)
             return value
-
-
-def has_cuda_driver() -> bool:
-    """Return whether the CUDA driver is installed."""
-    import ctypes
-
-    try:
-        ctypes.CDLL("libcuda.so.1" if os.name == "posix" else "nvcuda.dll")
-    except OSError:
-        return False
-    return True
 
 
 def package_versions() -> dict[str, str]:

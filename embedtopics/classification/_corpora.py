@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from embedtopics._utils.display import one_line, spell_count
+from embedtopics._utils.display import one_line, progress_bar, spell_count
 from embedtopics._utils.folders import replacing_file
-from embedtopics._utils.progress import progress_bar
 from embedtopics.classification._heads import threshold_for
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._readers import check_path, open_text, sniff_delimiter

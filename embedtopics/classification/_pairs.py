@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from embedtopics._utils.progress import progress_bar
+from embedtopics._utils.display import progress_bar
 from embedtopics.classification._heads import (
     DEFAULT_STRENGTH,
     FittedHead,

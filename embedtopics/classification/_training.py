@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from embedtopics._utils.checks import checked_between
-from embedtopics._utils.display import spell_count
+from embedtopics._utils.display import progress_bar, spell_count
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
-from embedtopics._utils.progress import progress_bar
 from embedtopics.classification._heads import (
     FittedHead,
     LinearHead,

@@ -17,8 +17,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 import pandas as pd
 
 from embedtopics._utils.checks import require
-from embedtopics._utils.display import one_line
-from embedtopics._utils.progress import progress_bar
+from embedtopics._utils.display import one_line, progress_bar
 from embedtopics.corpus._columns import guess_text_column
 from embedtopics.corpus._readers import (
     TABLES,

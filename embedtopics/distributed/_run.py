@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from embedtopics._utils.checks import checked_choice
+from embedtopics._utils.display import progress_bar
 from embedtopics._utils.folders import only_writer, replacing_file
 from embedtopics._utils.machine import package_versions
-from embedtopics._utils.progress import progress_bar
 from embedtopics.distributed._jobs import Job
 from embedtopics.distributed._runners import (
     ERRORS,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.progress import progress_bar
+from embedtopics._utils.display import progress_bar
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import MODELS, check_texts, default_folder
 from embedtopics.encoders._contract import (

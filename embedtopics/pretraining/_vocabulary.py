@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.checks import checked_choice
+from embedtopics._utils.display import progress_bar
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
-from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._base import require_torch

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.checks import checked_choice
+from embedtopics._utils.display import progress_bar
 from embedtopics._utils.folders import MANIFEST, replacing_folder
-from embedtopics._utils.progress import progress_bar
 from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._base import readable, require_torch
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, PlainVocabulary, load_vocabulary

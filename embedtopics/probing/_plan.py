@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.progress import progress_bar
+from embedtopics._utils.display import progress_bar
 from embedtopics.corpus._windows import Span, sentence_starts
 from embedtopics.encoders._base import readable, slabs
 from embedtopics.encoders.sentence._running import align

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import checked_count, resolve_seed
-from embedtopics._utils.progress import progress_bar
+from embedtopics._utils.display import progress_bar
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.clustering.results import NOISE

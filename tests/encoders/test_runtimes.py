@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from embedtopics._utils import machine
 from embedtopics.encoders import CachedEncoder, SentenceEncoder
 from embedtopics.encoders._base import MODELS as FORMAT
 from embedtopics.encoders._registry import resolve_exact
@@ -301,7 +300,7 @@ def test_torch_is_not_asked_for_a_gpu_that_has_no_driver(monkeypatch, system, dr
         asked.append(name)
         raise OSError(name)
 
-    monkeypatch.setattr(machine, "os", SimpleNamespace(name=system))
+    monkeypatch.setattr(runtime, "os", SimpleNamespace(name=system))
     monkeypatch.setattr("ctypes.CDLL", missing)
     monkeypatch.setitem(sys.modules, "torch", None)  # which makes importing it an error
     assert not runtime.has_gpu()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,8 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.machine import has_cuda_driver
-from embedtopics._utils.progress import progress_bar
+from embedtopics._utils.display import progress_bar
 from embedtopics.encoders._base import readable, slabs
 from embedtopics.encoders.sentence._graph import WORDS, Graph
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
@@ -139,7 +140,11 @@ Runtime: TypeAlias = "OnnxRuntime | TorchRuntime"
 
 def has_gpu() -> bool:
     """Return whether torch can use a CUDA device; torch is not loaded without a driver."""
-    if not has_cuda_driver() or find_spec("torch") is None:
+    if find_spec("torch") is None:
+        return False
+    try:
+        ctypes.CDLL("libcuda.so.1" if os.name == "posix" else "nvcuda.dll")
+    except OSError:
         return False
     import torch
 

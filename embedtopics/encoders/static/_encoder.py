@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import optional_count
-from embedtopics._utils.display import one_line
+from embedtopics._utils.display import one_line, progress_bar
 from embedtopics._utils.folders import (
     MANIFEST,
     open_regular,
@@ -36,7 +36,6 @@ from embedtopics._utils.folders import (
     replacing_folder,
     write_manifest,
 )
-from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus.results import Encoding
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from embedtopics._utils.checks import checked_count, optional_count
-from embedtopics._utils.progress import progress_bar
+from embedtopics._utils.display import progress_bar
 from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import check_texts, unit_vectors

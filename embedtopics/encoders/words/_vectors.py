@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.checks import optional_count, require
-from embedtopics._utils.progress import progress_bar
+from embedtopics._utils.display import progress_bar
 from embedtopics.encoders._base import unit_vectors
 from embedtopics.encoders._contract import arguments_of
 from embedtopics.encoders.words._counts import WordEncoder, hash_of

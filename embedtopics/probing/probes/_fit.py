@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from embedtopics._utils.progress import progress_bar
+from embedtopics._utils.display import progress_bar
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
 

@@ -16,8 +16,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 from embedtopics._utils.checks import checked_count, resolve_seed
-from embedtopics._utils.display import Displayed, spell_count
-from embedtopics._utils.progress import progress_bar
+from embedtopics._utils.display import Displayed, progress_bar, spell_count
 from embedtopics.clustering._resolution import FEWEST
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._corpus import Corpus, require_text

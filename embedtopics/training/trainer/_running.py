@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from embedtopics._utils.progress import progress_bar
+from embedtopics._utils.display import progress_bar
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, name_rows
 from embedtopics.training._curves import diverged_at, read_curves

@@ -1,13 +1,14 @@
 """Checks of what a caller gave; where terms stand, against looking at every place."""
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics._utils.checks import checked_count, checked_level, checked_share, optional_count
+from embedtopics._utils.checks import checked_between, checked_count, optional_count
 from embedtopics.topics.reading._mixtures import find_occurrences, index_terms
 from tests.factories import refuses
 
@@ -17,9 +18,11 @@ NO_NUMBERS = (True, np.True_, "1", 1j, [1], Fraction(1, 2), float("nan"), np.nan
 CHECKS = {
     checked_count: ([1, 7, np.int64(7), np.uint8(7), 2**70], [0, -1, 1.0, np.float64(2), None]),
     optional_count: ([1, np.int64(7), None], [0, -1, 1.0]),
-    checked_share: ([0, 0.5, np.float32(0.5), 1], [-0.1, 1.1, float("inf"), None]),
-    checked_level: ([0.5, np.float32(0.5)], [0, 1, 0.0, 1.0, -0.1, float("inf"), None]),
-}
+    partial(checked_between, low=0, high=1, closed=True): (
+        [0, 0.5, np.float32(0.5), 1], [-0.1, 1.1, float("inf"), None],
+    ),
+    partial(checked_between, low=0, high=1): ([0.5, np.float32(0.5)], [0, 1, -0.1, 1.1, None]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("check", CHECKS)

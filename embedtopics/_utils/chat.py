@@ -15,7 +15,6 @@ import json
 import os
 import re
 import time
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -45,22 +44,16 @@ MAX_FAILURES = 5
 UNSUPPORTED = (400, 415, 422, 501)
 """Statuses with which servers refuse a format of answers that they do not support."""
 
-_JOINERS = "\u200c\u200d"
-_SIGN = re.compile(r"(<(?=\S)|\|(?=>)|\[(?=/?[A-Z_]+\]))")
-"""Starts and ends of the markers by which chat formats separate speakers: ``<|user|>``, ``</s>``,
-``<<SYS>>``, ``<start_of_turn>``, ``[INST]``."""
-
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 
 
 class UnusableAnswer(Exception):
-    """An answer that does not hold what was asked for; the message gives the reason."""
+    """An answer that does not hold what was asked for; the message gives the reason.
 
+    `status` is that of HTTP where there is no answer, 0 if there was no response either.
+    """
 
-class CallError(UnusableAnswer):
-    """A call without an answer; `status` is that of HTTP, 0 if there was no response."""
-
-    def __init__(self, reason: str, status: int = 0) -> None:
+    def __init__(self, reason: str, status: int | None = None) -> None:
         super().__init__(reason)
         self.status = status
 
@@ -228,7 +221,7 @@ class Chat:
             return ChatAnswer(entry[self.value], entry["answer"])
         except UnusableAnswer as error:
             entry["error"] = str(error)
-            is_call = isinstance(error, CallError)
+            is_call = error.status is not None
             self._n_failures += is_call
             if self._n_failures >= MAX_FAILURES:
                 self.stopped = self.stopped or str(error)
@@ -243,7 +236,7 @@ class Chat:
         body = {**form, **self.request, "messages": question.messages}
         try:
             return self._send(body)
-        except CallError as error:
+        except UnusableAnswer as error:
             # llama-cpp-python has an error of its own, 500, that names the field.
             is_refusal = error.status in UNSUPPORTED or "response_format" in str(error)
             if not form or not is_refusal:
@@ -260,15 +253,15 @@ class Chat:
                 with self._opener.open(call, timeout=self.timeout) as response:
                     return json.loads(response.read())
             except HTTPError as error:
-                failure = CallError(_describe(error), error.code)
+                failure = UnusableAnswer(_describe(error), error.code)
                 wait = error.headers.get("Retry-After", wait)
                 if error.code != 429 and error.code < 500:
                     break
             except TimeoutError:
-                failure = CallError(f"no answer within {self.timeout:g} s")
+                failure = UnusableAnswer(f"no answer within {self.timeout:g} s", 0)
             except (OSError, HTTPException) as error:
-                reason = harmless(excerpt(str(error), 200))
-                failure = CallError(f"it could not be reached ({reason})")
+                reason = "".join(filter(str.isprintable, excerpt(str(error), 200)))
+                failure = UnusableAnswer(f"it could not be reached ({reason})", 0)
             except (ValueError, RecursionError):
                 raise UnusableAnswer("the answer is not JSON") from None
             if attempt < MAX_RETRIES:
@@ -284,7 +277,7 @@ def _describe(error: HTTPError) -> str:
     if 300 <= error.code < 400:
         return f"status {error.code}: redirects are not followed; give the final address"
     message = error.read(1000).decode("utf-8", "replace")
-    return harmless(excerpt(f"status {error.code}: {message}", 200))
+    return "".join(filter(str.isprintable, excerpt(f"status {error.code}: {message}", 200)))
 
 
 def content_of(answer: Any) -> str:
@@ -316,13 +309,3 @@ def mark_of(data: str) -> str:
 def fenced(kind: str, mark: str, lines: str) -> str:
     """Return quoted data between its marks."""
     return f"<<{kind} {mark}\n{lines}\n{kind} {mark}>>"
-
-
-def harmless(text: str) -> str:
-    """Remove invisible characters, and break the markers of chat formats."""
-    return _SIGN.sub(r"\1 ", "".join(c for c in text if not is_hidden(c)))
-
-
-def is_hidden(character: str) -> bool:
-    """Return whether a character is a control character."""
-    return character not in _JOINERS and unicodedata.category(character)[0] == "C"

@@ -35,11 +35,6 @@ def optional_count(value: Any, name: str, least: int = 1) -> int | None:
     return None if value is None else checked_count(value, name, least)
 
 
-def checked_share(value: Any, name: str) -> float:
-    """Return a number from 0 to 1, both included, or refuse it."""
-    return checked_between(value, name, 0, 1, closed=True)
-
-
 def checked_between(
     value: Any, name: str, low: float, high: float, *, closed: bool = False
 ) -> float:
@@ -48,11 +43,6 @@ def checked_between(
         span = f"from {low} to {high}" if closed else f"above {low} and below {high}"
         raise InputError(name, f"a finite number {span}", value)
     return float(value)
-
-
-def checked_level(value: Any, name: str = "confidence") -> float:
-    """Return a number between 0 and 1, neither included, or refuse it."""
-    return checked_between(value, name, 0, 1)
 
 
 def resolve_seed(random_state: Any) -> int:

@@ -12,16 +12,11 @@ if TYPE_CHECKING:
 
 def html_table(frame: pd.DataFrame, title: str = "", *, n_rows: int = 10, width: int = 120) -> str:
     """Return a title and the first rows of a table as HTML; all text is escaped."""
-    shown = frame.head(n_rows)
-    cells = [
-        [_cell(value, width) for value in row] for row in shown.itertuples(index=False, name=None)
-    ]
-    head = "".join(f"<th>{escape(str(name))}</th>" for name in shown.columns)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in cells)
+    shown = frame.head(n_rows).map(lambda value: _cell(value, width))
     rest = len(frame) - len(shown)
     more = f"<p>{rest:,} more rows</p>" if rest else ""
     heading = f"<p><b>{escape(title)}</b></p>" if title else ""
-    return f"{heading}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    return f"{heading}{shown.to_html(index=False, border=0)}{more}"
 
 
 def excerpt(text: str, width: int = 120) -> str:
@@ -55,7 +50,7 @@ def _cell(value: object, width: int) -> str:
         return "" if value != value else f"{value:.4g}"
     if isinstance(value, list | tuple):
         value = ", ".join(map(str, value))
-    return escape(excerpt(str(value), width))
+    return excerpt(str(value), width)
 
 
 class Displayed:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.checks import (
+    checked_between,
     checked_choice,
     checked_count,
-    checked_share,
     is_count,
     resolve_seed,
 )
@@ -127,9 +127,9 @@ class StudyDesign:
     def checked(self) -> StudyDesign:
         """Return the design with a resolved seed, or refuse it."""
         return StudyDesign(
-            teach=checked_share(self.teach, "teach"),
+            teach=checked_between(self.teach, "teach", 0, 1, closed=True),
             n_test=checked_count(self.n_test, "n_test", 0),
-            overlap=checked_share(self.overlap, "overlap"),
+            overlap=checked_between(self.overlap, "overlap", 0, 1, closed=True),
             random_state=resolve_seed(self.random_state),
         )
 

@@ -18,7 +18,6 @@ from embedtopics._utils.chat import (
     Question,
     UnusableAnswer,
     fenced,
-    harmless,
     mark_of,
     without_reasoning,
 )
@@ -26,7 +25,7 @@ from embedtopics._utils.display import excerpt
 from embedtopics.annotation._codebook import Label, read_labels
 from embedtopics.annotation.results import Coding
 from embedtopics.corpus import Corpus
-from embedtopics.corpus._texts import replace_surrogates
+from embedtopics.corpus._texts import harmless, replace_surrogates
 from embedtopics.errors import InputError
 from embedtopics.inference.results import PredictedLabel
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_level
+from embedtopics._utils.checks import checked_between
 from embedtopics.annotation._codebook import KINDS, as_json
 from embedtopics.annotation._state import StudyClassifier, StudyState
 from embedtopics.annotation._tables import agreement, to_frame
@@ -248,7 +248,7 @@ def recall_test(
     """
     from scipy.stats import hypergeom
 
-    target, level = checked_level(recall, "recall"), 1.0 - CONFIDENCE
+    target, level = checked_between(recall, "recall", 0, 1), 1.0 - CONFIDENCE
     rest, k, n_relevant = n_texts - n_taught, counted_relevant, taught_relevant + counted_relevant
     missing = math.floor(n_relevant / target - taught_relevant + 1e-9) + 1
     p = float(hypergeom.cdf(k, rest, missing, n_counted)) if missing <= rest else 0.0

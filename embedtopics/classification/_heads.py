@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_level
+from embedtopics._utils.checks import checked_between
 from embedtopics.classification.results import RiskCoverage
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.decisions import Decision
@@ -397,7 +397,7 @@ def risk_coverage(confidence: Float64Array, is_right: npt.NDArray[np.bool_]) -> 
 
 def threshold_for(max_error: float, curve: RiskCoverage) -> float:
     """Return the lowest confidence whose error bound holds."""
-    checked_level(max_error, "max_error")
+    checked_between(max_error, "max_error", 0, 1)
     holds = np.flatnonzero(curve.high <= max_error)
     if not len(holds):
         least = np.ceil(1000 * curve.high.min()) / 1000

@@ -29,8 +29,12 @@ MISSING_MARKERS = frozenset("NA N/A #N/A <NA> NaN nan NaT NULL null None".split(
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _VISIBLE = re.compile(r"[^\s\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
-
 _PRINTABLE = bytes(range(32, 127))
+
+_JOINERS = "\u200c\u200d"
+_SIGN = re.compile(r"(<(?=\S)|\|(?=>)|\[(?=/?[A-Z_]+\]))")
+"""Starts and ends of the markers by which chat formats separate speakers: ``<|user|>``, ``</s>``,
+``<<SYS>>``, ``<start_of_turn>``, ``[INST]``."""
 
 
 def replace_surrogates(text: str) -> str:
@@ -162,3 +166,13 @@ def read_texts(values: Iterable[object], what: str, lines: Sequence[int] | None 
     hashes = np.frombuffer(digests, dtype=">u8").astype(np.uint64).reshape(-1, 2)
     hashes.flags.writeable = False
     return TextRows(tuple(texts), kinds, hashes, n_repaired)
+
+
+def harmless(text: str) -> str:
+    """Remove invisible characters, and break the markers of chat formats."""
+    return _SIGN.sub(r"\1 ", "".join(c for c in text if not is_hidden(c)))
+
+
+def is_hidden(character: str) -> bool:
+    """Return whether a character is a control character."""
+    return character not in _JOINERS and unicodedata.category(character)[0] == "C"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_level
+from embedtopics._utils.checks import checked_between
 from embedtopics.errors import InputError
 from embedtopics.evaluation.results import Estimate
 from embedtopics.protocols import Float64Array
@@ -114,7 +114,7 @@ def interval(
     """
     from scipy.special import ndtr
 
-    checked_level(confidence)
+    checked_between(confidence, "confidence", 0, 1)
     drawn = np.asarray(resampled, dtype=np.float64)
     flat = drawn.reshape(len(drawn), -1)
     reach = np.broadcast_to(_expansion(n_units) * _reach(n_units, confidence), drawn.shape[1:])

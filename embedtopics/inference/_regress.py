@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from embedtopics._utils.checks import checked_choice, checked_level
+from embedtopics._utils.checks import checked_between, checked_choice
 from embedtopics.errors import InputError
 from embedtopics.inference._design import Design, make_design, parse_covariates
 from embedtopics.inference._equations import (
@@ -82,7 +82,7 @@ def regress(
     by the expected equations. Standard errors are robust to heteroscedasticity and to dependence
     within units (HC3), with Student's t for the effective number of gold units.
     """
-    checked_level(confidence)
+    checked_between(confidence, "confidence", 0, 1)
     by_name = _by_name(measurements)
     first = next(iter(by_name.values()))
     left, right = _sides(formula)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
-from embedtopics._utils.checks import checked_between, checked_choice, checked_level
+from embedtopics._utils.checks import checked_between, checked_choice
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.inference._measurement import Measurement
@@ -59,7 +59,7 @@ def shares(
     of their kind. Those of shares are Wilson's, for the number of trials that has the variance of
     the estimate (Franco et al. 2019), with Student's t for the effective number of gold units.
     """
-    checked_level(confidence)
+    checked_between(confidence, "confidence", 0, 1)
     names, cells = groups_of(measurement.data, by, every)
     n_cells = max(len(names), 1)
     rows: list[MeasuredShare] = []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from embedtopics._utils.checks import checked_level
+from embedtopics._utils.checks import checked_between
 from embedtopics._utils.display import Displayed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
@@ -123,7 +123,7 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
         InputError
             `width` is not between 0 and 1.
         """
-        checked_level(width, "width")
+        checked_between(width, "width", 0, 1)
         frame = self.to_frame()[["group", "class", "n_gold", "low", "high"]].copy()
         frame["further_gold"] = [_further(one, width, self.confidence) for one in self]
         return frame

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_choice, checked_count, checked_share
+from embedtopics._utils.checks import checked_between, checked_choice, checked_count
 from embedtopics.corpus._columns import FIELD_SEPARATOR
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
@@ -73,9 +73,9 @@ class SearchOptions:
             object.__setattr__(self, "mode", "lexical")
         checked_choice(self.mode, "mode", MODES)
         checked_count(self.k, "k")
-        checked_share(self.diversity, "diversity")
-        checked_share(self.weight, "weight")
-        checked_share(self.min_score or 0.0, "min_score")
+        checked_between(self.diversity, "diversity", 0, 1, closed=True)
+        checked_between(self.weight, "weight", 0, 1, closed=True)
+        checked_between(self.min_score or 0.0, "min_score", 0, 1, closed=True)
 
     @property
     def n_documents(self) -> int:

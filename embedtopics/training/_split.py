@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count, checked_level, resolve_seed
+from embedtopics._utils.checks import checked_between, checked_count, resolve_seed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, Remedy, name_rows
 from embedtopics.protocols import Int64Array
@@ -53,7 +53,7 @@ def split(
     InputError
         If fewer than `least` can be held out, because examples are few or share texts.
     """
-    checked_level(share, "share")
+    checked_between(share, "share", 0, 1)
     seed = resolve_seed(random_state)
     checked_count(least, "least", 1)
     groups, order = _connected(examples, seed)

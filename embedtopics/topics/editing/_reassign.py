@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, hstack
 
-from embedtopics._utils.checks import checked_choice, checked_share
+from embedtopics._utils.checks import checked_between, checked_choice
 from embedtopics.clustering._partition import Partitioner
 from embedtopics.clustering._resolution import subtree
 from embedtopics.clustering._spanning_tree import spanning_tree
@@ -86,7 +86,9 @@ def reassign(
     find = _STRATEGIES[checked_choice(strategy, "strategy", tuple(_STRATEGIES))]
     if not result.topics:
         raise InputError("result", "one with topics", found="none", remedy="use at_resolution")
-    least = None if threshold is None else checked_share(threshold, "threshold")
+    least = (
+        None if threshold is None else checked_between(threshold, "threshold", 0, 1, closed=True)
+    )
     outside = np.flatnonzero(result.clustering.labels == NOISE)
     best = find(result, outside)
     is_near = (best.score > 0) & (best.score >= (best.least if least is None else least))

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_choice, checked_share
+from embedtopics._utils.checks import checked_between, checked_choice
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int64Array
 from embedtopics.terms._keywords import term_embeddings, unique_labels
@@ -67,7 +67,9 @@ def keywords(
         If the encoder cannot be loaded or does not match the fit, or if a parameter is invalid.
     """
     method = checked_choice(method, "method", tuple(N_CANDIDATES))
-    diversity = checked_share(diversity, "diversity") if method == "diverse" else 0.0
+    diversity = (
+        checked_between(diversity, "diversity", 0, 1, closed=True) if method == "diverse" else 0.0
+    )
     counts, languages = result.term_counts, languages_of(result)
     candidates = [ids for ids, _ in best_terms(result.topic_terms, counts, N_CANDIDATES[method])]
     keyword_lists = []

@@ -17,12 +17,11 @@ from embedtopics._utils.chat import (
     Question,
     UnusableAnswer,
     fenced,
-    harmless,
-    is_hidden,
     mark_of,
     without_reasoning,
 )
 from embedtopics._utils.display import excerpt, spell_count
+from embedtopics.corpus._texts import harmless, is_hidden
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.topics._relabel import edit_of

@@ -48,10 +48,7 @@ _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re
 
 
 class UnusableAnswer(Exception):
-    """An answer that does not hold what was asked for; the message gives the reason.
-
-    `status` is that of HTTP where there is no answer, 0 if there was no response either.
-    """
+    """An answer without what was asked for, or none: then `status` is that of HTTP, or 0."""
 
     def __init__(self, reason: str, status: int | None = None) -> None:
         super().__init__(reason)
@@ -168,12 +165,7 @@ class Chat:
         self._opener = build_opener(_NoRedirects, *proxies)
 
     def ask_all(
-        self,
-        questions: Sequence[Question],
-        record: AnswerRecord,
-        unit: str,
-        description: str,
-        show: bool | None,
+        self, questions: Sequence[Question], record: AnswerRecord, what: str, show: bool | None
     ) -> list[ChatAnswer]:
         """Ask questions, a few at a time, and return the answers in their order.
 
@@ -181,7 +173,7 @@ class Chat:
         """
         self.stopped, self._n_failures = "", 0
         executor = ThreadPoolExecutor(CONCURRENCY)
-        bar = progress_bar(total=len(questions), unit=unit, description=description, show=show)
+        bar = progress_bar(total=len(questions), unit="answer", description=what, show=show)
         answers = []
         try:
             with bar:
@@ -232,17 +224,16 @@ class Chat:
 
     def _send_in_format(self, question: Question) -> Any:
         """Send a question, without the format of answers if the server refuses it."""
-        form = {} if self.format is None else {"response_format": self.format}
-        body = {**form, **self.request, "messages": question.messages}
-        try:
-            return self._send(body)
-        except UnusableAnswer as error:
-            # llama-cpp-python has an error of its own, 500, that names the field.
-            is_refusal = error.status in UNSUPPORTED or "response_format" in str(error)
-            if not form or not is_refusal:
-                raise
-        self.format = None
-        return self._send({**self.request, "messages": question.messages})
+        body = {**self.request, "messages": question.messages}
+        if form := self.format:
+            try:
+                return self._send({"response_format": form, **body})
+            except UnusableAnswer as error:
+                # llama-cpp-python has an error of its own, 500, that names the field.
+                if error.status not in UNSUPPORTED and "response_format" not in str(error):
+                    raise
+            self.format = None
+        return self._send(body)
 
     def _send(self, body: Mapping[str, Any]) -> Any:
         """Send a question, again after a failure that may pass; return the JSON of the answer."""

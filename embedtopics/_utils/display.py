@@ -10,9 +10,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def html_table(frame: pd.DataFrame, title: str = "", *, n_rows: int = 10, width: int = 120) -> str:
+def html_table(frame: pd.DataFrame, title: str = "", *, n_rows: int = 10) -> str:
     """Return a title and the first rows of a table as HTML; all text is escaped."""
-    shown = frame.head(n_rows).map(lambda value: _cell(value, width))
+
+    def as_text(cell: Any) -> str:
+        if isinstance(cell, float):
+            return "" if cell != cell else f"{cell:.4g}"
+        return excerpt(", ".join(map(str, cell)) if isinstance(cell, list | tuple) else str(cell))
+
+    shown = frame.head(n_rows).map(as_text)
     rest = len(frame) - len(shown)
     more = f"<p>{rest:,} more rows</p>" if rest else ""
     heading = f"<p><b>{escape(title)}</b></p>" if title else ""
@@ -43,14 +49,6 @@ def progress_bar(*, total: int, unit: str, description: str, show: bool | None) 
         show = sys.stderr.isatty() or "ipykernel" in sys.modules
     options: Any = {"unit_scale": True, "file": sys.stderr, "leave": False, "delay": 2.0}
     return tqdm(total=total, unit=unit, desc=description, disable=not show, **options)
-
-
-def _cell(value: object, width: int) -> str:
-    if isinstance(value, float):
-        return "" if value != value else f"{value:.4g}"
-    if isinstance(value, list | tuple):
-        value = ", ".join(map(str, value))
-    return excerpt(str(value), width)
 
 
 class Displayed:

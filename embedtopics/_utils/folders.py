@@ -38,9 +38,7 @@ def check_output_folder(folder: str | Path, kind: str) -> Path:
                 f"the output must be a folder; {folder} is a file; choose another path"
             )
         if os.path.ismount(folder):
-            raise InputError(
-                f"{folder} is a mount point and cannot be replaced; choose a folder below it"
-            )
+            raise InputError(f"{folder} is a mount point; choose a folder below it")
         if folder.is_dir() and any(folder.iterdir()) and not _is_ours(folder, kind):
             raise InputError(
                 f"the output must be an empty or new folder; {folder} holds other files; "
@@ -264,11 +262,10 @@ def open_saved(folder: str | Path, kind: str, newest_version: int) -> Iterator[S
 
 def _identity_of(folder: Path) -> tuple[int, ...] | None:
     """Return numbers that differ between any two versions of a folder; None if it is missing."""
-    try:
+    with suppress(OSError, ValueError):
         status = folder.stat()
-    except (OSError, ValueError):
-        return None
-    return status.st_dev, status.st_ino, status.st_ctime_ns
+        return status.st_dev, status.st_ino, status.st_ctime_ns
+    return None
 
 
 def _opened(folder: Path, kind: str, newest: int, stack: ExitStack) -> SavedFolder:

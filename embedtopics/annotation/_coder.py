@@ -140,7 +140,7 @@ class LanguageModelCoder:
         ]
         record = AnswerRecord(self.journal)
         record.add({"prompt": self.prompt_hash, "system": self.prompt, "user": USER})
-        answers = self.chat.ask_all(questions, record, "text", "coding", show_progress)
+        answers = self.chat.ask_all(questions, record, "coding", show_progress)
         if self.chat.stopped:
             n_coded = sum(not answer.is_call_error for answer in answers)
             advice = f" in {os.fspath(self.journal or '')}; call again to go on"

@@ -113,7 +113,7 @@ def name_topics(
     questions = questions_about(result)
     if not questions:
         return result
-    in_order = chat.ask_all(questions, AnswerRecord(record), "topic", "naming", show_progress)
+    in_order = chat.ask_all(questions, AnswerRecord(record), "naming", show_progress)
     answers = {q.fields["topic"]: one for q, one in zip(questions, in_order, strict=True)}
     names = {topic: one.value for topic, one in answers.items() if one.value is not None}
     if not names and any(answer.is_call_error for answer in in_order):

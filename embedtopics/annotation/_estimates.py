@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from embedtopics._utils.checks import checked_between
 from embedtopics.annotation._codebook import KINDS, as_json
-from embedtopics.annotation._state import StudyClassifier, StudyState
+from embedtopics.annotation._state import StudyState
 from embedtopics.annotation._tables import agreement, to_frame
 from embedtopics.annotation.results import RecallTest, Stopping, StoppingOfClass, StudyReport
 from embedtopics.classification import TextClassifier
@@ -39,14 +40,8 @@ MIN_SAMPLE = 2
 """Labelled count texts below which nothing is estimated."""
 
 
-class _CountLabels(NamedTuple):
-    """The labels of the count texts, and a classifier that learns from all other labels too."""
-
-    classifier: StudyClassifier
-    labels: list[Any]  # of each text, None without a label
-
-
-def _count_labels(state: StudyState) -> _CountLabels:
+def _count_labels(state: StudyState) -> tuple[Any, list[Any]]:
+    """Return a classifier that learns from all other labels too, and the label of each text."""
     with state.lock:
         keys = state.count_sample().keys
         if len(keys) < MIN_SAMPLE:
@@ -56,12 +51,11 @@ def _count_labels(state: StudyState) -> _CountLabels:
         for key in keys:
             label = state.records.label_of(key) or ()
             labels[state.texts.row_of[key]] = list(label) if state.is_multilabel else label[0]
-        return _CountLabels(state.classifier(exclude=set(keys)), labels)
+        return state.classifier(exclude=set(keys)), labels
 
 
 def measurement(state: StudyState) -> Measurement:
     """Return the labels of the count texts with predictions of all distinct texts."""
-    classifier: Any
     classifier, labels = _count_labels(state)
     return measure(classifier, state.texts.documents, labels, random_state=state.seed)
 
@@ -70,7 +64,6 @@ def quality(state: StudyState) -> pd.DataFrame:
     """Return the scores of the model on the cross-fitted count texts and on the test texts."""
     import pandas as pd
 
-    classifier: Any
     classifier, labels = _count_labels(state)
     predictions = predict_corpus(classifier, state.texts.documents, labels, state.seed)
     names, truth, has_label = state.records.names, predictions.truth, predictions.has_label
@@ -253,12 +246,10 @@ def recall_test(
     missing = math.floor(n_relevant / target - taught_relevant + 1e-9) + 1
     p = float(hypergeom.cdf(k, rest, missing, n_counted)) if missing <= rest else 0.0
     # The largest number of relevant texts that is compatible with k at this level.
-    low, high = k, rest - (n_counted - k)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if hypergeom.cdf(k, rest, middle, n_counted) >= level:
-            low = middle
-        else:
-            high = middle - 1
-    bound = n_relevant / (taught_relevant + low) if taught_relevant + low else 0.0
+    numbers = range(k, rest - (n_counted - k) + 1)
+    n_compatible = bisect_left(
+        numbers, True, key=lambda n: bool(hypergeom.cdf(k, rest, n, n_counted) < level)
+    )
+    largest = taught_relevant + k + n_compatible - 1
+    bound = n_relevant / largest if largest else 0.0
     return RecallTest(n_relevant, p, bound, p < level and n_relevant > 0)

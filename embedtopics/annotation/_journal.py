@@ -187,19 +187,10 @@ class Records:
     def _apply(self, event: Mapping[str, Any]) -> None:
         if event["event"] == "answer":
             spans = tuple((str(name), int(a), int(b)) for name, a, b in event.get("spans", ()))
-            answer = Answer(
-                text=event["text"],
-                id=event["id"],
-                by=event["by"],
-                labels=None if event["labels"] is None else tuple(map(str, event["labels"])),
-                stream=event["stream"],
-                unsure=bool(event["unsure"]),
-                note=str(event["note"]),
-                time=event["time"],
-                number=int(event["n"]),
-                spans=spans,
-            )
-            self._add(answer)
+            names = ("text", "id", "by", "stream", "unsure", "note", "time")
+            labels = None if event["labels"] is None else tuple(map(str, event["labels"]))
+            fields = {name: event[name] for name in names}
+            self._add(Answer(**fields, labels=labels, spans=spans, number=int(event["n"])))
         elif event["event"] == "undo":
             self._undo(event["by"])
         elif event["event"] != "study":

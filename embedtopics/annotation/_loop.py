@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -64,20 +63,18 @@ def core_set(pool: Pool, n: int) -> Int64Array:
     return pool.candidates[picked]
 
 
-def uncertain(pool: Pool, n: int, measure: str = "margin") -> Int64Array:
+def uncertain(pool: Pool, n: int) -> Int64Array:
     """Return the rows of the candidates with the most uncertain predictions.
 
-    "margin" is the smallest difference of the two most probable classes (Scheffer et al. 2001,
-    "breaking ties"), "entropy" the largest entropy. With several labels per text, both use the
-    label with a probability nearest to 0.5.
+    These are those with the smallest difference of the two most probable classes (Scheffer et al.
+    2001, "breaking ties"). With several labels per text, the label with a probability nearest to
+    0.5 counts.
     """
     if pool.probabilities is None:
         return core_set(pool, n)
     probabilities = pool.probabilities[pool.candidates]
     if pool.is_multilabel:
         uncertainty = -np.abs(probabilities - 0.5).min(axis=1)
-    elif measure == "entropy":
-        uncertainty = -(probabilities * np.log(np.maximum(probabilities, 1e-300))).sum(axis=1)
     else:
         ordered = np.sort(probabilities, axis=1)
         uncertainty = ordered[:, -2] - ordered[:, -1]
@@ -87,7 +84,6 @@ def uncertain(pool: Pool, n: int, measure: str = "margin") -> Int64Array:
 STRATEGIES: dict[str, Callable[[Pool, int], Int64Array]] = {
     "random": draw,
     "uncertainty": uncertain,
-    "entropy": partial(uncertain, measure="entropy"),
     "diversity": core_set,
 }
 

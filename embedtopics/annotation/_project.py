@@ -70,7 +70,7 @@ class AnnotationProject:
         text.
     encoder : str, path, Encoder or ndarray of shape (n_rows, n_dimensions)
         An encoder, or one vector for each row of the corpus.
-    strategy : {"uncertainty", "entropy", "diversity", "random"}
+    strategy : {"uncertainty", "diversity", "random"}
         Picks the *teach* texts. Except for "random", a study starts with texts that are far from
         each other.
     design : StudyDesign, optional
@@ -81,6 +81,14 @@ class AnnotationProject:
 
     Attributes
     ----------
+    corpus : Corpus
+    keys : list of str
+        The keys of the distinct texts: hashes of their content.
+    kind : str
+        The kind of labels.
+    design : StudyDesign
+        The design, fixed when the study began.
+    codebook : tuple of Label
     decisions : tuple of Decision
         A repaired journal, labelled texts that left the corpus, rows with equal texts.
 
@@ -144,6 +152,8 @@ class AnnotationProject:
         self.state = StudyState(texts, vectors, journal, records)
         self.loop = TeachingLoop(self.state, strategy)
         self.decisions = _decisions(self.state)
+        self.corpus, self.keys = texts.corpus, texts.keys
+        self.kind, self.design, self.codebook = records.kind, records.design, records.labels
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], corpus: Any, **options: Any) -> Self:
@@ -162,31 +172,6 @@ class AnnotationProject:
         """Stop the background model and let other processes open the study."""
         self.loop.close()
         self.state.journal.close()
-
-    @property
-    def corpus(self) -> Corpus:
-        """The corpus of the study."""
-        return self.state.texts.corpus
-
-    @property
-    def keys(self) -> list[str]:
-        """The keys of the distinct texts: hashes of their content."""
-        return self.state.texts.keys
-
-    @property
-    def kind(self) -> str:
-        """The kind of labels: "single", "several", "ordinal" or "spans"."""
-        return self.state.kind
-
-    @property
-    def design(self) -> StudyDesign:
-        """The design, fixed when the study began."""
-        return self.state.records.design
-
-    @property
-    def codebook(self) -> tuple[Label, ...]:
-        """The labels."""
-        return self.state.records.labels
 
     def next(self, *, by: str = "annotator", holder: str | None = None) -> TextToLabel | None:
         """Return the next text for an annotator, or None at the end of the corpus.
@@ -516,14 +501,8 @@ def _decisions(state: StudyState) -> tuple[Decision, ...]:
     records, texts = state.records, state.texts
     absent = [text for text in records.answers if text not in texts.row_of]
     if absent:
-        ids = set(texts.documents.ids)
-        n_changed = sum(
-            any(one.id in ids for one in records.current(text).values()) for text in absent
-        )
-        message = (
-            f"{len(absent):,} labelled texts are no longer in the corpus; {n_changed:,} of their "
-            "ids have another text now. Their labels are stored but not used."
-        )
+        message = f"{len(absent):,} labelled texts are no longer in the corpus, or have changed. "
+        message += "Their labels are stored but not used."
         decisions.append(Decision("annotation", "gone", len(absent), message))
     if texts.n_repeats:
         message = spell_count(texts.n_repeats, "row repeats", "rows repeat")

@@ -12,7 +12,7 @@ from embedtopics.annotation._codebook import as_json, checked_annotator
 from embedtopics.annotation._estimates import N_FURTHER
 from embedtopics.annotation._loop import STREAMS
 from embedtopics.annotation._project import AnnotationProject
-from embedtopics.errors import EmbedTopicsError, InputError
+from embedtopics.errors import EmbedTopicsError
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ class AnnotationServer(LocalServer):
 
     def next(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the next text for a tab."""
-        tab = _name(request, "tab")
+        tab = str(request["tab"])
         if request.get("fresh"):
             self.study.loop.release(tab)
         text = self.study.next(by=self.annotator, holder=tab)
@@ -109,17 +109,13 @@ class AnnotationServer(LocalServer):
 
     def label(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Record a label; the response confirms that it is on disk."""
-        labels = _strings(request, "labels")
-        spans = request.get("spans", [])
-        if not isinstance(spans, list):
-            raise InputError("spans", "a list of label, begin and end", spans)
-        stream = request.get("stream")
+        spans, stream = request.get("spans", []), request.get("stream")
         self.study.label(
-            _name(request, "key"),
-            [] if spans else labels,
+            request["key"],
+            [] if spans else request["labels"],
             by=self.annotator,
             unsure=request.get("unsure") is True,
-            note=_text(request, "note"),
+            note=request.get("note", ""),
             stream=stream if stream in STREAMS else None,
             spans=spans,
         )
@@ -136,7 +132,7 @@ class AnnotationServer(LocalServer):
 
     def search(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the texts that contain all words of the query, unanswered texts first."""
-        words = _text(request, "query").casefold().split()
+        words = str(request["query"]).casefold().split()
         if not words:
             return {"found": [], "n": 0}
         texts, answered = self.study.state.texts, self.study.state.records.answers
@@ -164,11 +160,11 @@ class AnnotationServer(LocalServer):
 
     def queue(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Put texts at the head of the queue."""
-        return {"waiting": self.study.queue(_strings(request, "keys"))}
+        return {"waiting": self.study.queue(request["keys"])}
 
     def hint(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the label that the model suggests."""
-        state, key = self.study.state, _name(request, "key")
+        state, key = self.study.state, request["key"]
         with state.lock:
             chances, names = self.study.loop.probabilities, state.records.names
         if key not in state.texts.row_of or chances is None:
@@ -179,39 +175,18 @@ class AnnotationServer(LocalServer):
 
     def skip(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Skip a text."""
-        self.study.skip(_name(request, "key"), by=self.annotator, note=_text(request, "note"))
+        self.study.skip(request["key"], by=self.annotator, note=request.get("note", ""))
         return self._status()
 
     def undo(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Undo the last answer and return its text."""
-        text = self.study.undo(by=self.annotator, holder=_name(request, "tab"))
+        text = self.study.undo(by=self.annotator, holder=str(request["tab"]))
         return {"next": text and vars(text), **self._status()}
 
 
 def _number(value: float) -> float | None:
     """Return a number for JSON, None for NaN."""
     return None if value != value else round(float(value), 5)
-
-
-def _name(request: Mapping[str, Any], field: str) -> str:
-    value = request.get(field)
-    if not isinstance(value, str) or not 0 < len(value) <= 100:
-        raise InputError(field, "text of 1 to 100 characters", value)
-    return value
-
-
-def _text(request: Mapping[str, Any], field: str) -> str:
-    value = request.get(field, "")
-    if not isinstance(value, str):
-        raise InputError(field, "text", value)
-    return value
-
-
-def _strings(request: Mapping[str, Any], field: str) -> list[str]:
-    values = request.get(field)
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise InputError(field, "a list of strings", values)
-    return values
 
 
 def serve(

@@ -56,17 +56,6 @@ class TrainingRows(NamedTuple):
     codes: Int64Array
 
 
-def codes_of(labels: Sequence[tuple[str, ...]], names: Sequence[str], kind: str) -> Int64Array:
-    """Return labels as class codes (n,), or as 0 and 1 (n, n_classes) for multilabel kinds."""
-    code_of = {name: code for code, name in enumerate(names)}
-    if kind not in MULTILABEL:
-        return np.array([code_of[label[0]] for label in labels], dtype=np.int64)
-    codes = np.zeros((len(labels), len(names)), dtype=np.int64)
-    for row, label in enumerate(labels):
-        codes[row, [code_of[name] for name in label]] = 1
-    return codes
-
-
 class StudyClassifier(BaseEstimator):
     """Logistic regression on frozen vectors that also learns from the labels of `taught` texts.
 
@@ -248,7 +237,8 @@ class StudyState:
         """Return rows and class codes of the labelled texts, without some."""
         labels = {key: label for key, label in self.labelled().items() if key not in exclude}
         rows = np.array([self.texts.row_of[key] for key in labels], dtype=np.int64)
-        return TrainingRows(rows, codes_of(list(labels.values()), self.records.names, self.kind))
+        y = [label if self.is_multilabel else label[0] for label in labels.values()]
+        return TrainingRows(rows, read_targets(y, KINDS[self.kind], self.records.names).codes)
 
     def classifier(self, exclude: Collection[str]) -> StudyClassifier:
         """Return an unfitted classifier that also learns from all labels, without some."""

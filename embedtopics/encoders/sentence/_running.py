@@ -140,11 +140,11 @@ Runtime: TypeAlias = "OnnxRuntime | TorchRuntime"
 
 def has_gpu() -> bool:
     """Return whether torch can use a CUDA device; torch is not loaded without a driver."""
-    if find_spec("torch") is None:
-        return False
     try:
         ctypes.CDLL("libcuda.so.1" if os.name == "posix" else "nvcuda.dll")
     except OSError:
+        return False
+    if find_spec("torch") is None:
         return False
     import torch
 

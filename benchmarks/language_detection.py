@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.corpora import _read_rows
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
-from embedtopics.corpus._languages import _by_script, detect_languages, language_of
+from embedtopics.terms._languages import _by_script, detect_languages, language_of
 
 # Two-letter codes that are not the first two letters of the code of FLORES-200.
 CODES = dict(

@@ -223,7 +223,7 @@ def test_a_file_is_replaced_when_all_is_written(tmp_path):
         assert fresh.suffix == ".csv"
         fresh.write_text("new")
     assert path.read_text() == "new" and [p.name for p in tmp_path.iterdir()] == ["table.csv"]
-    for bad, message in ((tmp_path, "is a folder"), (tmp_path / "a" / "b.csv", "does not exist")):
+    for bad, message in ((tmp_path, "is a folder"), (tmp_path / "a" / "b.csv", "No such file")):
         with pytest.raises(InputError, match=message), replacing_file(bad):
             pass
 

@@ -31,7 +31,6 @@ from embedtopics.comparison._vectors import (
 )
 from embedtopics.comparison.results import Comparison, EncoderView
 from embedtopics.corpus._corpus import Corpus, require_text
-from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus.results import DistinctDocuments, LanguageShares
 from embedtopics.decisions import counted
 from embedtopics.errors import InputError
@@ -42,6 +41,7 @@ from embedtopics.reduction._fuzzy import positive_edges
 from embedtopics.reduction._layout import edge_schedule, layout
 from embedtopics.terms._counts import count_by_topic, count_terms
 from embedtopics.terms._keywords import keywords, unique_labels
+from embedtopics.terms._languages import detect_languages, main_languages
 from embedtopics.terms._rules import choose_rules
 from embedtopics.terms._stop_words import account_names, function_words, stop_words_for
 from embedtopics.terms._tokens import tokenize

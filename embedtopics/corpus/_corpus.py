@@ -317,16 +317,3 @@ def require_text(corpus: Corpus) -> None:
         f"{corpus.source} has no text{column}: of {len(corpus)} rows {len(corpus) - n_missing} are "
         f"empty and {n_missing} missing; check the text column"
     )
-
-
-def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:
-    """Return a corpus with its known documents, so that no text is hashed again."""
-    if "hashes" not in vars(corpus):
-        hashes = documents.hashes[np.maximum(documents.of_row, 0)]
-        others = np.flatnonzero(documents.of_row < 0)
-        read = read_texts([corpus.texts[row] for row in others.tolist()], "texts")
-        hashes[others] = read.hashes
-        hashes.flags.writeable = False
-        vars(corpus)["hashes"] = hashes
-    vars(corpus)["_distinct"] = documents
-    return corpus

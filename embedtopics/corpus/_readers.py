@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from types import SimpleNamespace
 from typing import Any, BinaryIO, TypeAlias, cast
 
@@ -222,8 +221,7 @@ def _actual_encoding(path: File, encoding: str) -> str:
 
 _DELIMITERS, _NO_DELIMITER = ",;\t|", "\x1f"  # no document holds the last
 _SNIFFED_CHARACTERS = 1 << 16
-_LARGEST_FIELD = 2**31 - 1
-_field_limit = Lock()
+csv.field_size_limit(2**31 - 1)  # a text may have more than the 131,072 characters of the default
 
 
 def _read_csv(path: File, encoding: str, limit: int | None) -> DocumentTable:
@@ -296,7 +294,7 @@ def _read_rows(
         return error
 
     quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    with open_text(path, encoding, newline="") as handle, fields_of_any_size():
+    with open_text(path, encoding, newline="") as handle:
         reader = csv.reader(handle, delimiter=delimiter, quoting=quoting, strict=True)
         try:
             for fields in reader:
@@ -337,17 +335,6 @@ def _name_columns(header: list[str]) -> tuple[list[str], tuple[Decision, ...]]:
         return names, ()
     message = f"Columns without a distinct name were named {', '.join(map(repr, changed))}."
     return names, (Decision("corpus", "named_columns", changed, message),)
-
-
-@contextmanager
-def fields_of_any_size() -> Iterator[None]:
-    """Lift the global limit of the csv module on the size of a field."""
-    with _field_limit:
-        before = csv.field_size_limit(_LARGEST_FIELD)
-        try:
-            yield
-        finally:
-            csv.field_size_limit(before)
 
 
 def read_lines(path: File, encoding: str, limit: int | None) -> DocumentTable:

@@ -98,14 +98,9 @@ def is_missing(value: object) -> bool:
 
 def content_ids(hashes: npt.NDArray[np.uint64]) -> Iterator[str]:
     """Yield ids from hashes (n_rows, 2): 16 hexadecimal digits, with "-2", "-3" ... for repeats."""
-    order = np.argsort(hashes[:, 0], kind="stable")
-    ordered, place = hashes[order, 0], np.arange(len(order))
-    first = np.zeros(len(order), dtype=np.int64)
-    first[1:] = np.where(ordered[1:] == ordered[:-1], 0, place[1:])
-    times = np.empty_like(place)
-    times[order] = place - np.maximum.accumulate(first) + 1
-    for key, n in zip(hashes[:, 0].tolist(), times.tolist(), strict=True):
-        yield f"{key:016x}" if n == 1 else f"{key:016x}-{n}"
+    keys = pd.Series(hashes[:, 0])
+    for key, n in zip(keys.tolist(), keys.groupby(keys).cumcount().tolist(), strict=True):
+        yield f"{key:016x}-{n + 1}" if n else f"{key:016x}"
 
 
 def find_distinct(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.display import one_line
-from embedtopics.corpus._readers import fields_of_any_size, sniff_delimiter
+from embedtopics.corpus._readers import sniff_delimiter
 from embedtopics.corpus._texts import is_missing
 from embedtopics.distributed._manifest import read_shard
 from embedtopics.distributed.results import Columns, Shard
@@ -168,9 +168,7 @@ def _of_csv(shard: Shard, columns: Columns, data: bytes) -> Iterator[Any]:
     names = next(csv.reader([head], delimiter=sign), [])
     _need(columns, names)
     text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
-    with fields_of_any_size():  # reads eagerly, because the limit is reset afterwards
-        rows = list(csv.reader(text, delimiter=sign))
-    for fields in rows:
+    for fields in csv.reader(text, delimiter=sign):
         if not fields:
             yield None
         elif len(fields) != len(names):

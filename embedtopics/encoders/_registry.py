@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from embedtopics.corpus._languages import detect_languages
 from embedtopics.encoders._base import (
     MULTILINGUAL,
     MULTILINGUAL_PACKAGE,
@@ -27,6 +26,7 @@ from embedtopics.encoders.words._counts import RandomProjectionEncoder, TfidfEnc
 from embedtopics.encoders.words._vectors import FastTextEncoder
 from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import FloatArray
+from embedtopics.terms._languages import detect_languages
 
 _BY_KIND: dict[str, type[BaseEncoder]] = {
     "fasttext": FastTextEncoder,

@@ -11,10 +11,10 @@ from unicodedata import category
 import numpy as np
 
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus._languages import detect_languages
 from embedtopics.encoders.sentence._loading import load_vocabulary
 from embedtopics.errors import InputError
 from embedtopics.pretraining.results import TokenizerReport
+from embedtopics.terms._languages import detect_languages
 from embedtopics.training.objectives._trainable import transformer_of
 
 if TYPE_CHECKING:

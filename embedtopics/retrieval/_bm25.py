@@ -34,7 +34,8 @@ from embedtopics._utils.folders import parse_json
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
 from embedtopics.retrieval.storage._catalog import damage
-from embedtopics.terms._stop_words import checked_languages, stems_of, stop_words_for
+from embedtopics.terms._languages import checked_languages
+from embedtopics.terms._stop_words import stems_of, stop_words_for
 from embedtopics.terms._tokens import PLAIN, tokenize, words_of
 from embedtopics.terms.results import WordRules
 

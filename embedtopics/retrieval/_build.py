@@ -16,7 +16,6 @@ import numpy.typing as npt
 from embedtopics._utils.display import spell_count
 from embedtopics._utils.folders import find_folder, only_writer
 from embedtopics.corpus._corpus import Corpus, require_text
-from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus._texts import TEXT
 from embedtopics.corpus._windows import split_into_passages
 from embedtopics.decisions import Decision, counted
@@ -33,6 +32,7 @@ from embedtopics.retrieval.storage._checks import check_target
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.retrieval.storage._metadata import read_frame
 from embedtopics.retrieval.storage._segments import Sources
+from embedtopics.terms._languages import detect_languages, main_languages
 from embedtopics.terms._rules import choose_rules
 
 

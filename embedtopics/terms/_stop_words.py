@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import entr
 
-from embedtopics.errors import InputError
 from embedtopics.terms._counts import count_by_topic, count_holders, count_words
 from embedtopics.terms._tokens import PLAIN, tokenize, words_of
 from embedtopics.terms.results import TokenStream, WordRules
@@ -29,28 +28,6 @@ _NOT_STOP_WORDS = {
     ),
     "fr": "droite état états force parole personne personnes pièce valeur",
 }
-
-
-CODES = frozenset((
-    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy "
-    "da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu "
-    "hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb "
-    "lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om "
-    "or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg sh si sk sl sm sn so sq sr ss st su sv "
-    "sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu "
-    "ace bcl ber crh ext gcf gcr gom guw kab lij ltg nqo nso pcm sat vec"
-).split())  # fmt: skip
-"""ISO 639-1, and ISO 639-3 of languages without such a code that are detected."""
-
-
-def checked_languages(codes: Any, parameter: str = "languages") -> tuple[str, ...]:
-    """Return the codes of languages; refuse unknown ones."""
-    listed = (codes,) if isinstance(codes, str) else tuple(codes)
-    for row, code in enumerate(listed):
-        if code not in CODES:
-            expected = "ISO 639-1 codes of languages, such as en and fr"
-            raise InputError(parameter, expected, code, row=row)
-    return listed
 
 
 _ACCENTS = str.maketrans("αεηιουω", "άέήίόύώ")

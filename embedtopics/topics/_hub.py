@@ -19,14 +19,14 @@ from scipy.sparse import csr_matrix
 from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import MANIFEST
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._corpus import Corpus, recall_hashes
+from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._texts import TEXT, content_ids, read_texts
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import upload
 from embedtopics.errors import InputError
 from embedtopics.terms.results import TokenStream
 from embedtopics.topics._describe import LEFT_OUT, TEXTS
-from embedtopics.topics._storage import FILES, load_result, write_result
+from embedtopics.topics._storage import FILES, load_result, recall_hashes, write_result
 from embedtopics.topics.results import TopicResult
 
 MOST_TOPICS = 500

@@ -33,8 +33,8 @@ from embedtopics.protocols import (
 from embedtopics.reduction._components import SMOOTHED_COMPONENTS
 from embedtopics.reduction._named import REDUCERS, named_reducer
 from embedtopics.terms._counts import checked_ngram_range, checked_stop_words
+from embedtopics.terms._languages import checked_languages
 from embedtopics.terms._rules import checked_words
-from embedtopics.terms._stop_words import checked_languages
 from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.terms.results import WordRules
 from embedtopics.topics._assign import Assignment, assign, known_documents

@@ -18,7 +18,6 @@ from embedtopics._utils.machine import in_background, package_versions
 from embedtopics.clustering._density import cluster
 from embedtopics.clustering.results import Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus, require_text
-from embedtopics.corpus._languages import languages_in_order, main_languages
 from embedtopics.corpus._table_files import storable
 from embedtopics.corpus.results import DistinctDocuments, Encoding, LanguageShares
 from embedtopics.decisions import Decision
@@ -32,6 +31,7 @@ from embedtopics.protocols import Clusterer, FloatArray, Reducer, TermWeighting
 from embedtopics.reduction._components import first_components, leading, principal_start, smooth
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
+from embedtopics.terms._languages import languages_in_order, main_languages
 from embedtopics.terms._rules import choose_rules
 from embedtopics.terms._stop_words import account_names, stop_words_for
 from embedtopics.terms._tokens import FEW_BYTES

@@ -39,8 +39,9 @@ from embedtopics._utils.folders import (
     write_manifest,
 )
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
-from embedtopics.corpus._corpus import Corpus, recall_hashes
+from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._table_files import storable, unique_names
+from embedtopics.corpus._texts import read_texts
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
 from embedtopics.errors import CorruptFileError
@@ -562,3 +563,16 @@ def _check_sparse(name: str, matrix: Any, shape: tuple[int, int]) -> None:
     if matrix.indptr.dtype.kind != "i" or matrix.indices.dtype.kind != "i":
         raise ValueError(f"{name} has indices that are not integers")
     matrix.check_format(full_check=True)
+
+
+def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:
+    """Return a corpus with its known documents, so that no text is hashed again."""
+    if "hashes" not in vars(corpus):
+        hashes = documents.hashes[np.maximum(documents.of_row, 0)]
+        others = np.flatnonzero(documents.of_row < 0)
+        read = read_texts([corpus.texts[row] for row in others.tolist()], "texts")
+        hashes[others] = read.hashes
+        hashes.flags.writeable = False
+        vars(corpus)["hashes"] = hashes
+    vars(corpus)["_distinct"] = documents
+    return corpus

@@ -12,7 +12,7 @@ from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 import embedtopics as et
-from embedtopics.corpus._languages import language_of
+from embedtopics.terms._languages import language_of
 from embedtopics.terms._tokens import _LETTER_FORMS, clean, tokenize, words_of
 
 pytestmark = [pytest.mark.benchmark_data, pytest.mark.slow]

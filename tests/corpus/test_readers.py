@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.corpus import Corpus
-from embedtopics.corpus._languages import detect_languages
 from embedtopics.corpus._readers import sniff_delimiter
+from embedtopics.terms._languages import detect_languages
 
 ROWS = [
     {"id": "a1", "body": 'He said "yes", twice; été | שלום', "year": "2020"},
@@ -138,13 +138,11 @@ def test_encodings(tmp_path, content, encoding):
 
 
 def test_a_field_of_two_megabytes(tmp_path):
-    before = csv.field_size_limit()
     text = 'a "long" text\n' * 150_000
     (tmp_path / "a.csv").write_bytes(delimited([{"id": "1", "text": text}], ","))
     assert Corpus.from_file(tmp_path / "a.csv").texts == (text,)
     (tmp_path / "a.txt").write_text("word " * 400_000)
     assert len(Corpus.from_file(tmp_path / "a.txt").texts[0]) == 2_000_000
-    assert csv.field_size_limit() == before
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_count, optional_count
 from embedtopics._utils.display import progress_bar
-from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import check_texts, unit_vectors
 from embedtopics.encoders._contract import BaseEncoder, arguments_of
@@ -22,6 +21,7 @@ from embedtopics.terms._counts import (
     count_terms,
     count_words,
 )
+from embedtopics.terms._languages import detect_languages, main_languages
 from embedtopics.terms._rules import checked_words, choose_rules, needs_languages
 from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._tokens import PLAIN, tokenize

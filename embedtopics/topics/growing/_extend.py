@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix, vstack
 from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.corpus._columns import read_dates
-from embedtopics.corpus._corpus import Corpus, recall_hashes, require_text
+from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._texts import distinct_names
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
@@ -42,6 +42,7 @@ from embedtopics.topics._describe import (
     term_settings_of,
 )
 from embedtopics.topics._propagation import FAR, MIN_MARGIN, NONE_WEIGHT, margin
+from embedtopics.topics._storage import recall_hashes
 from embedtopics.topics.growing._novelty import (
     Extension,
     chance_of,

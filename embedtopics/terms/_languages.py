@@ -1,4 +1,4 @@
-"""Language detection on a sample of the texts of a corpus."""
+"""Codes of languages, and their detection on a sample of the texts of a corpus."""
 
 from __future__ import annotations
 
@@ -14,16 +14,38 @@ from typing import Any
 
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.corpus.results import LanguageShares
+from embedtopics.errors import InputError
 
 _FEWEST_LETTERS, _MOST_CHARACTERS = 20, 2000  # the identifier reads every byte in Python
 _LEAST_CONFIDENCE, _LEAST_PROBABILITY = 0.5, 0.1
 _NO_LANGUAGE, _FEWEST_OF_SCRIPT = "zxx", 4
-_TABLES = json.loads(files("embedtopics.corpus").joinpath("languages.json").read_text("utf-8"))
+_TABLES = json.loads(files("embedtopics.terms").joinpath("languages.json").read_text("utf-8"))
 _OF_SCRIPTS = re.compile("|".join(f"(?P<{a}>[{span}]+)" for a, span in _TABLES["scripts"].items()))
 _SIMILAR = {code: group for group in _TABLES["similar"] for code in group.split()}
 
+CODES = frozenset((
+    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy "
+    "da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu "
+    "hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb "
+    "lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om "
+    "or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg sh si sk sl sm sn so sq sr ss st su sv "
+    "sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu "
+    "ace bcl ber crh ext gcf gcr gom guw kab lij ltg nqo nso pcm sat vec"
+).split())  # fmt: skip
+"""ISO 639-1, and ISO 639-3 of languages without such a code that are detected."""
+
 MAIN_LANGUAGE = 0.1
 """Minimum share of the texts of a main language of a corpus."""
+
+
+def checked_languages(codes: Any, parameter: str = "languages") -> tuple[str, ...]:
+    """Return the codes of languages; refuse unknown ones."""
+    listed = (codes,) if isinstance(codes, str) else tuple(codes)
+    for row, code in enumerate(listed):
+        if code not in CODES:
+            expected = "ISO 639-1 codes of languages, such as en and fr"
+            raise InputError(parameter, expected, code, row=row)
+    return listed
 
 
 def detect_languages(texts: Iterable[str], sample: int = 500) -> LanguageShares:

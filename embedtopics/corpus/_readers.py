@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, BinaryIO, TypeAlias, cast
 
 import pandas as pd
@@ -109,10 +108,6 @@ class Member:
     def __init__(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
         self.name, self.suffix = Path(info.filename).name, Path(info.filename).suffix
         self._archive, self._info = archive, info
-
-    def stat(self) -> Any:
-        """Return the unpacked size."""
-        return SimpleNamespace(st_size=self._info.file_size)
 
     def open(self, mode: str) -> BinaryIO:
         """Unpack it in memory."""

@@ -30,6 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy.sparse import csr_matrix
 
+from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import (
     MANIFEST,
     SavedFolder,
@@ -230,7 +231,7 @@ def load_result(folder: str | Path) -> TopicResult:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise CorruptFileError(
             f"{saved.folder / 'result.json'} does not match the arrays and words in the same "
-            f"folder ({_one_line(error)}); save the result again"
+            f"folder ({one_line(error)}); save the result again"
         ) from error
 
 
@@ -242,13 +243,9 @@ def _read(saved: SavedFolder, name: str, reader: Callable[[BinaryIO], Any]) -> A
     # raise their own errors here.
     except Exception as error:
         raise CorruptFileError(
-            f"{saved.folder / name} cannot be read ({_one_line(error)}); save the result again, or "
+            f"{saved.folder / name} cannot be read ({one_line(error)}); save the result again, or "
             "restore the file from a copy"
         ) from error
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
 
 def _read_json(stream: BinaryIO, names: tuple[str, ...]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.display import one_line
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.retrieval.dense._exact import faiss_module, one_thread, parts_of, work_on_parts
 from embedtopics.retrieval.storage._catalog import damage
@@ -94,7 +95,7 @@ def build_codes(folder: Path, vectors: FloatArray, seed: int) -> None:
     try:
         faiss.write_index(packed, str(folder / CODE_FILES[0]))
     except RuntimeError as error:
-        raise OSError(f"FAISS could not write {CODE_FILES[0]} ({_first_line(error)})") from error
+        raise OSError(f"FAISS could not write {CODE_FILES[0]} ({one_line(error)})") from error
     np.save(folder / CODE_FILES[1], axes, allow_pickle=False)
 
 
@@ -105,7 +106,7 @@ def open_codes(folder: Path, n: int, d: int) -> Codes:
     try:
         index = faiss.read_index(str(path))
     except Exception as error:  # FAISS raises RuntimeError and errors of SWIG
-        raise damage(path, _first_line(error)) from error
+        raise damage(path, one_line(error)) from error
     try:
         axes: npt.NDArray[Any] = np.load(folder / CODE_FILES[1], allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
@@ -120,10 +121,6 @@ def open_codes(folder: Path, n: int, d: int) -> Codes:
         raise damage(path, f"it does not hold codes of {n:,} vectors")
     index.implem = ONE_QUERY_AT_A_TIME
     return Codes(index, np.ascontiguousarray(axes))
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _sample(vectors: FloatArray, most: int, rng: np.random.Generator) -> FloatArray:

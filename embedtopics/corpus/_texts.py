@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -171,3 +172,35 @@ def harmless(text: str) -> str:
 def is_hidden(character: str) -> bool:
     """Return whether a character is a control character."""
     return character not in _JOINERS and unicodedata.category(character)[0] == "C"
+
+
+MIN_WORDS = 5
+MIN_TEXTS, MIN_SHARE = 5, 0.001
+"""Minimum number of texts with a line, and minimum share of all texts. These find the headers and
+signatures of 20 Newsgroups and *Tel est l'objet du présent amendement* of French amendments; no
+line of bank questions and arXiv abstracts, and one of 1,028 German news articles."""
+
+_LINE = re.compile(r"[^\n.!?\u2026\u3002\u0964\u061f]{30,}")
+
+
+def repeated_lines(texts: Sequence[str]) -> dict[str, int]:
+    """Return the lines that many distinct texts share, such as signatures, with their numbers.
+
+    A line ends with a sentence. A text that consists mostly of shared lines is a copy, and does not
+    count.
+    """
+    fewest = max(MIN_TEXTS, MIN_SHARE * len(texts))
+    hashes = Counter(hash(line) for text in texts for line in lines_of(text))
+    shared = {number for number, n in hashes.items() if n >= fewest}
+    counted: Counter[str] = Counter()
+    for text in texts if shared else ():
+        lines = {line for line in lines_of(text) if hash(line) in shared}
+        if 2 * sum(map(len, lines)) < len(text):
+            counted.update(lines)
+    ordered = sorted(line for line in counted if len(line.split()) >= MIN_WORDS)
+    return {line: counted[line] for line in ordered if counted[line] >= fewest}
+
+
+def lines_of(text: str) -> set[str]:
+    """Return the lines and sentences of a text that are long enough to recur by design."""
+    return {line.strip() for line in _LINE.findall(text)}

@@ -27,7 +27,7 @@ import html
 import re
 import unicodedata
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -36,6 +36,7 @@ from string import ascii_letters, digits
 
 import numpy as np
 
+from embedtopics.corpus._texts import lines_of
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.terms._rules import lemma_of, script_runs, segment_run, words_by_function
@@ -211,11 +212,9 @@ def texts_with(texts: Sequence[str], words: Sequence[str], rules: WordRules = PL
     return np.unique(find_phrase(tokenize(texts, rules=rules), words)[1])
 
 
-def words_of(
-    text: str, rules: WordRules = PLAIN, *, lowercase: bool = True, row: int | None = None
-) -> list[str]:
+def words_of(text: str, rules: WordRules = PLAIN) -> list[str]:
     """Return the words of one text in order, as in `tokenize`."""
-    return [word for word in _words_and_breaks(text, rules, lowercase, row) if word != _BREAK]
+    return [word for word in _words_and_breaks(text, rules, True, None) if word != _BREAK]
 
 
 def _words_and_breaks(text: str, rules: WordRules, lowercase: bool, row: int | None) -> list[str]:
@@ -425,35 +424,6 @@ def join_tokens(first: TokenStream, second: TokenStream, order: Int64Array) -> T
     return TokenStream(number_of[ids], offsets, used, rules, segments, skipped)
 
 
-# Lines and sentences that recur word for word in many texts, such as signatures.
-
-MIN_WORDS = 5
-MIN_TEXTS, MIN_SHARE = 5, 0.001
-"""Minimum number of texts with a line, and minimum share of all texts. These find the headers and
-signatures of 20 Newsgroups and *Tel est l'objet du présent amendement* of French amendments; no
-line of bank questions and arXiv abstracts, and one of 1,028 German news articles."""
-
-_LINE = re.compile(r"[^\n.!?\u2026\u3002\u0964\u061f]{30,}")
-
-
-def repeated_lines(texts: Sequence[str]) -> dict[str, int]:
-    """Return the lines that many distinct texts share, with the number of these texts.
-
-    A line ends with a sentence. A text that consists mostly of shared lines is a copy, and does not
-    count.
-    """
-    fewest = max(MIN_TEXTS, MIN_SHARE * len(texts))
-    hashes = Counter(hash(line) for text in texts for line in _lines_of(text))
-    shared = {number for number, n in hashes.items() if n >= fewest}
-    counted: Counter[str] = Counter()
-    for text in texts if shared else ():
-        lines = {line for line in _lines_of(text) if hash(line) in shared}
-        if 2 * sum(map(len, lines)) < len(text):
-            counted.update(lines)
-    ordered = sorted(line for line in counted if len(line.split()) >= MIN_WORDS)
-    return {line: counted[line] for line in ordered if counted[line] >= fewest}
-
-
 def skip_lines(tokens: TokenStream, texts: Sequence[str], lines: Mapping[str, int]) -> TokenStream:
     """Mark the words of some lines as skipped: terms do not count them."""
     numbers = {
@@ -463,7 +433,7 @@ def skip_lines(tokens: TokenStream, texts: Sequence[str], lines: Mapping[str, in
     skipped = np.zeros(len(tokens.ids), dtype=np.bool_)
     for row, text in enumerate(texts):
         first, end = tokens.offsets[row : row + 2].tolist()
-        for line in _lines_of(text) & lines.keys():
+        for line in lines_of(text) & lines.keys():
             part = numbers[line]
             places = np.arange(first, end - len(part) + 1)
             for step, number in enumerate(part):
@@ -471,7 +441,3 @@ def skip_lines(tokens: TokenStream, texts: Sequence[str], lines: Mapping[str, in
             for place in places.tolist():
                 skipped[place : place + len(part)] = True
     return replace(tokens, skipped=skipped)
-
-
-def _lines_of(text: str) -> set[str]:
-    return {line.strip() for line in _LINE.findall(text)}

@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 
 from embedtopics._utils.display import excerpt, spell_count
 from embedtopics.clustering.results import NOISE, Clustering
+from embedtopics.corpus._texts import repeated_lines
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
@@ -23,7 +24,7 @@ from embedtopics.terms._languages import language_of
 from embedtopics.terms._representative import representatives
 from embedtopics.terms._rules import is_emoji
 from embedtopics.terms._stop_words import function_words, stop_words_for
-from embedtopics.terms._tokens import clean, repeated_lines, skip_lines, social_pattern, tokenize
+from embedtopics.terms._tokens import clean, skip_lines, social_pattern, tokenize
 from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.terms.results import TermCounts, TokenStream, WordRules
 from embedtopics.topics.results import Topic, TopicResult

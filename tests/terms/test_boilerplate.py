@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from embedtopics.corpus._texts import repeated_lines
 from embedtopics.terms._counts import count_terms
-from embedtopics.terms._tokens import join_tokens, repeated_lines, skip_lines, tokenize
+from embedtopics.terms._tokens import join_tokens, skip_lines, tokenize
 
 LINE = "Sent from my pocket telephone, please excuse it"
 BODIES = [f"The kettle {word} boils water for a long and quiet afternoon" for word in "abcdefg"]

@@ -86,12 +86,10 @@ def reassign(
     find = _STRATEGIES[checked_choice(strategy, "strategy", tuple(_STRATEGIES))]
     if not result.topics:
         raise InputError("result", "one with topics", found="none", remedy="use at_resolution")
-    least = (
-        None if threshold is None else checked_between(threshold, "threshold", 0, 1, closed=True)
-    )
+    checked_between(threshold or 0.0, "threshold", 0, 1, closed=True)
     outside = np.flatnonzero(result.clustering.labels == NOISE)
     best = find(result, outside)
-    is_near = (best.score > 0) & (best.score >= (best.least if least is None else least))
+    is_near = (best.score > 0) & (best.score >= (best.least if threshold is None else threshold))
     labels = result.clustering.labels.copy()
     labels[outside[is_near]] = best.topic[is_near]
     weights = result.documents.weights
@@ -102,7 +100,7 @@ def reassign(
         with_own_share(result.memberships, labels),
         list(result.topics),
         name="reassign",
-        parameters={"strategy": strategy, "threshold": least},
+        parameters={"strategy": strategy, "threshold": threshold},
         message=f"assigned {n_assigned:,} of {n_outside:,} outliers to a topic, by {strategy}",
         follows=range(result.n_topics),
     )

@@ -67,12 +67,10 @@ def keywords(
         If the encoder cannot be loaded or does not match the fit, or if a parameter is invalid.
     """
     method = checked_choice(method, "method", tuple(N_CANDIDATES))
-    diversity = (
-        checked_between(diversity, "diversity", 0, 1, closed=True) if method == "diverse" else 0.0
-    )
+    checked_between(diversity, "diversity", 0, 1, closed=True)
     counts, languages = result.term_counts, languages_of(result)
     candidates = [ids for ids, _ in best_terms(result.topic_terms, counts, N_CANDIDATES[method])]
-    keyword_lists = []
+    keyword_lists, factor = [], diversity if method == "diverse" else 0.0
     for ids, topic, vectors in zip(candidates, *_vectors(result, candidates, encoder), strict=True):
         terms = [counts.terms[i] for i in ids]
         cosines = np.einsum("id,d->i", vectors, topic, dtype=np.float64)
@@ -82,7 +80,7 @@ def keywords(
         def clash(i: int, j: int, stems: list[Any] = stems) -> bool:
             return repeats(stems[i], stems[j])
 
-        picked = choose_diverse(cosines, similarity, n_terms, diversity, clash, least=-1.0)
+        picked = choose_diverse(cosines, similarity, n_terms, factor, clash, least=-1.0)
         keyword_lists.append([(terms[i], float(cosines[i])) for i in picked])
     return keyword_lists
 

@@ -36,13 +36,18 @@ _TEXT_NAMES = (
     "abstract", "message", "tweet", "review", "comment", "article", "post", "description", "speech",
     "sentence", "texte", "contenu", "corps", "résumé", "resume", "commentaire", "intervention",
 )  # fmt: skip
-ID_NAMES = (
+_ID_NAMES = (
     "id", "_id", "ids", "doc_id", "docid", "document_id", "text_id", "uid", "uuid", "guid", "key",
     "identifier", "identifiant", "arxiv_id", "tweet_id", "article_id", "post_id",
 )  # fmt: skip
-TIME_NAMES = (
+_TIME_NAMES = (
     "date", "time", "datetime", "timestamp", "created_at", "created", "published_at", "published",
     "publication_date", "pub_date", "posted_at", "year", "month", "année", "annee", "jour",
+)  # fmt: skip
+_GROUP_NAMES = (
+    "group", "source", "category", "section", "label", "class", "party", "newspaper", "outlet",
+    "author", "speaker", "country", "lang", "language", "folder", "groupe", "catégorie", "auteur",
+    "parti", "primary_cat",
 )  # fmt: skip
 _SAMPLED_VALUES = 1000
 _NO_WORDS = re.compile(r"[-+\d.,:/%eETZ\s]*\d[-+\d.,:/%eETZ\s]*")
@@ -70,7 +75,7 @@ def guess_text_column(table: DocumentTable) -> tuple[str, Decision]:
     named = _named_as_text(frame)
     every = list(frame.columns)
     # Columns with names of ids and dates are excluded, however long their strings are.
-    likely = [name for name in every if str(name).casefold() not in {*ID_NAMES, *TIME_NAMES}]
+    likely = [name for name in every if str(name).casefold() not in {*_ID_NAMES, *_TIME_NAMES}]
     chosen = named or _longest(frame, likely) or _longest(frame, every)
     if chosen is None:
         raise InputError(
@@ -82,9 +87,42 @@ def guess_text_column(table: DocumentTable) -> tuple[str, Decision]:
     return chosen, Decision("corpus", "text_column", str(chosen), message)
 
 
+def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
+    """Guess the columns of ids, dates and groups."""
+    guesses: dict[str, str | None] = {}
+    for role, names, accepts in (
+        ("id", _ID_NAMES, _holds_keys),
+        ("time", _TIME_NAMES, _holds_dates),
+        ("group", _GROUP_NAMES, _holds_groups),
+    ):
+        left = [name for name in frame.columns if name not in guesses.values()]
+        guesses[role] = first_named(left, names, lambda name: accepts(frame[name]))  # noqa: B023
+    return guesses
+
+
+def _holds_keys(column: pd.Series) -> bool:
+    keys = set(map(read_id, column.tolist()))
+    return len(keys) == len(column) and "" not in keys
+
+
+def _holds_dates(column: pd.Series) -> bool:
+    try:
+        return bool(read_dates(column, "dates")[0].notna().any())
+    except InputError:
+        return False
+
+
+def _holds_groups(column: pd.Series) -> bool:
+    values = _sample(column)
+    try:
+        return 2 <= len(set(values)) <= max(2, len(values) // 2)
+    except TypeError:  # lists and dicts cannot name groups
+        return False
+
+
 def check_text_column(table: DocumentTable, name: str) -> None:
     """Refuse a column of numerals or dates where texts are expected."""
-    cells = [cell for cell in sample_cells(table.frame[name]) if cell not in {*MISSING_MARKERS, ""}]
+    cells = [cell for cell in _sample(table.frame[name]) if cell not in {*MISSING_MARKERS, ""}]
     if cells and all(isinstance(cell, str) and _NO_WORDS.fullmatch(cell) for cell in cells):
         raise InputError(
             "text",
@@ -128,7 +166,7 @@ def first_named(
     return next(filter(accept, matches), None)
 
 
-def sample_cells(column: pd.Series) -> list[object]:
+def _sample(column: pd.Series) -> list[object]:
     places = np.flatnonzero(column.notna().to_numpy())[:_SAMPLED_VALUES]
     return list(column.iloc[places].tolist())
 
@@ -137,7 +175,7 @@ def _named_as_text(frame: pd.DataFrame) -> str | None:
     """Return the column with the likeliest name that holds some strings."""
 
     def may_be_text(name: str) -> bool:
-        values = sample_cells(frame[name])
+        values = _sample(frame[name])
         return not values or any(isinstance(value, str) for value in values)
 
     return first_named(list(frame.columns), _TEXT_NAMES, may_be_text)
@@ -147,7 +185,7 @@ def _longest(frame: pd.DataFrame, names: list[str]) -> str | None:
     """Return the column with the longest strings on average; ties go to the first."""
     lengths = {}
     for name in names:
-        values = sample_cells(frame[name])
+        values = _sample(frame[name])
         if values and all(isinstance(value, str) for value in values):
             lengths[name] = np.mean([len(str(value)) for value in values])
     return max(lengths, key=lengths.__getitem__, default=None)

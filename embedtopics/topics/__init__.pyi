@@ -1,14 +1,12 @@
 from ._assign import assign as assign
 from ._describe import top_words as top_words
-from ._hub import from_pretrained as from_pretrained
-from ._hub import push_to_hub as push_to_hub
-from ._hub import without_texts as without_texts
 from ._inspection import inspect_corpus as inspect_corpus
 from ._model import TopicModel as TopicModel
 from ._report_card import report_card as report_card
 from ._resolution import at_resolution as at_resolution
 from ._resolution import levels as levels
 from ._resolution import suggest_resolution as suggest_resolution
+from ._sharing import without_texts as without_texts
 from ._stability import with_stability as with_stability
 from ._storage import load_result as load_result
 from ._storage import save_result as save_result

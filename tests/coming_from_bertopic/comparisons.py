@@ -65,8 +65,7 @@ def load(theirs, ours, both):
 
 
 def push_to_hf_hub(theirs, ours, both):
-    assert "/someone/topics/" in ours
-    assert "manifest.json" in both.hub.repositories["someone/topics"]["files"]
+    assert (ours / "manifest.json").is_file()
 
 
 def merge_models(theirs, ours, both):

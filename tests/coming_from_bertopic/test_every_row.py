@@ -15,7 +15,6 @@ import embedtopics as et
 from tests.coming_from_bertopic import comparisons
 from tests.coming_from_bertopic.conftest import fit_bertopic
 from tests.coming_from_bertopic.table import method_of, rows
-from tests.stub_hub import online_hub
 
 pytestmark = pytest.mark.slow
 
@@ -44,17 +43,7 @@ PREPARED = {
 
 
 @pytest.fixture
-def hub(monkeypatch):
-    """A hub of this process."""
-    with online_hub(monkeypatch) as hub:
-        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.endpoint)
-        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
-        monkeypatch.setenv("HF_TOKEN", "hf_secret")
-        yield hub
-
-
-@pytest.fixture
-def both(frame, corpus, model, result, topic_model, hub, tmp_path, monkeypatch):
+def both(frame, corpus, model, result, topic_model, tmp_path, monkeypatch):
     """The names that the rows use."""
     from bertopic.representation import MaximalMarginalRelevance
     from bertopic.vectorizers import ClassTfidfTransformer
@@ -81,7 +70,6 @@ def both(frame, corpus, model, result, topic_model, hub, tmp_path, monkeypatch):
         years=frame["date"].dt.year.tolist(),  # it cannot read strings with pandas 3
         options={"languages": [], "stop_words": [], "ngram_range": (1, 1), "min_df": 1},
         corpus=corpus,
-        hub=hub,
         model=model,
         result=result,
         with_noise=et.topics.remove(result, [7]),

@@ -1,7 +1,4 @@
-"""What a result without texts still knows, and the page that shows a result to others."""
-
-import dataclasses
-import json
+"""What a result without texts still knows."""
 
 import numpy as np
 import pytest
@@ -9,10 +6,7 @@ import pytest
 import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.topics import assign, extend, load_result, save_result, without_texts
-from embedtopics.topics._hub import model_card, plain
 from embedtopics.topics._relabel import regrouped, relabeled
-from tests.factories import make_result
-from tests.report.test_page import Page
 
 
 @pytest.fixture(scope="module")
@@ -71,50 +65,6 @@ def test_what_needs_words_or_would_be_measured_wrongly_is_refused(branches, blan
     ):
         with pytest.raises(InputError, match="shared without its texts"):
             ask()
-
-
-EVIL = "<script>alert('x')</script> | ![x](http://evil/x.png) `code` **b** \\ $$x$$ <!-- http://a.b"
-
-
-def rendered(markdown):
-    """Return the page as a renderer of Markdown with tables and links shows it."""
-    markdown_it = pytest.importorskip("markdown_it")
-    page = markdown_it.MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(markdown)
-    return Page(page)
-
-
-def evil_result():
-    result = make_result(60, 3)
-    topics = list(result.topics)
-    keywords = ("a|b", "<i>", "[l](x)", EVIL, *topics[0].keywords[4:])
-    topics[0] = dataclasses.replace(topics[0], label=EVIL, keywords=keywords)
-    settings = {"languages": ["en", "fr: [evil]"], "encoder": EVIL, "list": ["---", "\n---\n"]}
-    return dataclasses.replace(result, topics=tuple(topics), settings=settings)
-
-
-def test_labels_are_shown_and_never_obeyed():
-    page = model_card(evil_result(), "someone/topics")
-    body = page.split("---\n", 2)[2]
-    tags = rendered(body)
-    names = {tag for tag, _ in tags.tags}
-    assert not names & {"script", "img", "i", "strong", "em", "input", "iframe", "a"}
-    text = "".join(tags.text)
-    assert "<script>alert('x')</script> | ![x](http://evil/x.png) `code` **b**" in text
-    cells = [tag for tag, _ in tags.tags if tag == "td"]
-    assert len(cells) == 3 * 5  # a label with a bar makes no further column
-
-
-def test_the_page_says_what_is_there(branched, blank):
-    page = model_card(branched, "someone/my-topics")
-    assert "# my\\-topics" in page and "The texts are part of it." in page
-    assert f"{branched.n_topics:,} topics in {len(branched.corpus):,} texts" in page
-    assert 'topics.from_pretrained("someone/my-topics")' in page
-    for topic in branched.topics:
-        assert f"| {topic.topic_id} | {topic.size:,} | {topic.share:.1%} |" in page
-        assert plain(topic.label) in page
-    assert "The texts are **not** part of it" in model_card(blank, "a/b")
-    assert json.dumps(branched.corpus.texts[0]) not in page
-    assert "There are none." in model_card(make_result(60, 0), "a/b")
 
 
 def test_labels_that_were_given_to_documents_are_no_part_of_it(branches):

@@ -224,11 +224,11 @@ def inspect(
 ) -> None:
     """Inspect a file: columns, languages, truncated texts, and the time that a fit would take."""
     from embedtopics.corpus import Corpus
-    from embedtopics.corpus._columns import guess_columns
     from embedtopics.corpus._corpus import require_text
     from embedtopics.encoders._base import MULTILINGUAL
     from embedtopics.encoders._registry import resolve_encoder
     from embedtopics.topics import inspect_corpus
+    from embedtopics.topics._inspection import guess_columns
     from embedtopics.topics._model import DEFAULT_ENCODER
 
     page = None

@@ -36,18 +36,13 @@ _TEXT_NAMES = (
     "abstract", "message", "tweet", "review", "comment", "article", "post", "description", "speech",
     "sentence", "texte", "contenu", "corps", "résumé", "resume", "commentaire", "intervention",
 )  # fmt: skip
-_ID_NAMES = (
+ID_NAMES = (
     "id", "_id", "ids", "doc_id", "docid", "document_id", "text_id", "uid", "uuid", "guid", "key",
     "identifier", "identifiant", "arxiv_id", "tweet_id", "article_id", "post_id",
 )  # fmt: skip
-_TIME_NAMES = (
+TIME_NAMES = (
     "date", "time", "datetime", "timestamp", "created_at", "created", "published_at", "published",
     "publication_date", "pub_date", "posted_at", "year", "month", "année", "annee", "jour",
-)  # fmt: skip
-_GROUP_NAMES = (
-    "group", "source", "category", "section", "label", "class", "party", "newspaper", "outlet",
-    "author", "speaker", "country", "lang", "language", "folder", "groupe", "catégorie", "auteur",
-    "parti", "primary_cat",
 )  # fmt: skip
 _SAMPLED_VALUES = 1000
 _NO_WORDS = re.compile(r"[-+\d.,:/%eETZ\s]*\d[-+\d.,:/%eETZ\s]*")
@@ -65,7 +60,7 @@ def find_column(table: DocumentTable, name: str, role: str) -> str:
 
 
 def list_names(columns: Sequence[Hashable]) -> str:
-    shown = ", ".join(repr(column) for column in columns[:30])
+    shown = ", ".join(map(repr, columns[:30]))
     return shown + (f" and {len(columns) - 30} more" if len(columns) > 30 else "")
 
 
@@ -75,54 +70,21 @@ def guess_text_column(table: DocumentTable) -> tuple[str, Decision]:
     named = _named_as_text(frame)
     every = list(frame.columns)
     # Columns with names of ids and dates are excluded, however long their strings are.
-    likely = [name for name in every if str(name).casefold() not in {*_ID_NAMES, *_TIME_NAMES}]
+    likely = [name for name in every if str(name).casefold() not in {*ID_NAMES, *TIME_NAMES}]
     chosen = named or _longest(frame, likely) or _longest(frame, every)
     if chosen is None:
         raise InputError(
             f"{table.source}: no column holds strings among "
-            f"{list_names(list(frame.columns))}; give the texts as strings"
+            f"{list_names(every)}; give the texts as strings"
         )
     how = "by its name" if named is not None else "because its strings are the longest"
     message = f"Texts are read from column {chosen!r}, chosen {how}; name another with text."
     return chosen, Decision("corpus", "text_column", str(chosen), message)
 
 
-def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
-    """Guess the columns of ids, dates and groups."""
-    guesses: dict[str, str | None] = {}
-    for role, names, accepts in (
-        ("id", _ID_NAMES, _holds_keys),
-        ("time", _TIME_NAMES, _holds_dates),
-        ("group", _GROUP_NAMES, _holds_groups),
-    ):
-        left = [name for name in frame.columns if name not in guesses.values()]
-        guesses[role] = first_named(left, names, lambda name: accepts(frame[name]))  # noqa: B023
-    return guesses
-
-
-def _holds_keys(column: pd.Series) -> bool:
-    keys = set(map(read_id, column.tolist()))
-    return len(keys) == len(column) and "" not in keys
-
-
-def _holds_dates(column: pd.Series) -> bool:
-    try:
-        return bool(read_dates(column, "dates")[0].notna().any())
-    except InputError:
-        return False
-
-
-def _holds_groups(column: pd.Series) -> bool:
-    values = _sample(column)
-    try:
-        return 2 <= len(set(values)) <= max(2, len(values) // 2)
-    except TypeError:  # lists and dicts cannot name groups
-        return False
-
-
 def check_text_column(table: DocumentTable, name: str) -> None:
     """Refuse a column of numerals or dates where texts are expected."""
-    cells = [cell for cell in _sample(table.frame[name]) if cell not in {*MISSING_MARKERS, ""}]
+    cells = [cell for cell in sampled(table.frame[name]) if cell not in {*MISSING_MARKERS, ""}]
     if cells and all(isinstance(cell, str) and _NO_WORDS.fullmatch(cell) for cell in cells):
         raise InputError(
             "text",
@@ -166,16 +128,15 @@ def first_named(
     return next(filter(accept, matches), None)
 
 
-def _sample(column: pd.Series) -> list[object]:
-    places = np.flatnonzero(column.notna().to_numpy())[:_SAMPLED_VALUES]
-    return list(column.iloc[places].tolist())
+def sampled(column: pd.Series) -> list[object]:
+    return list(column[column.notna()].iloc[:_SAMPLED_VALUES])
 
 
 def _named_as_text(frame: pd.DataFrame) -> str | None:
     """Return the column with the likeliest name that holds some strings."""
 
     def may_be_text(name: str) -> bool:
-        values = _sample(frame[name])
+        values = sampled(frame[name])
         return not values or any(isinstance(value, str) for value in values)
 
     return first_named(list(frame.columns), _TEXT_NAMES, may_be_text)
@@ -185,7 +146,7 @@ def _longest(frame: pd.DataFrame, names: list[str]) -> str | None:
     """Return the column with the longest strings on average; ties go to the first."""
     lengths = {}
     for name in names:
-        values = _sample(frame[name])
+        values = sampled(frame[name])
         if values and all(isinstance(value, str) for value in values):
             lengths[name] = np.mean([len(str(value)) for value in values])
     return max(lengths, key=lengths.__getitem__, default=None)

@@ -9,7 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from embedtopics.corpus._columns import (
+    ID_NAMES,
+    TIME_NAMES,
+    first_named,
+    read_dates,
+    read_id,
+    sampled,
+)
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._texts import EMPTY, MISSING
 from embedtopics.corpus.results import Encoding, LanguageShares
@@ -20,6 +29,12 @@ from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import EXACT_LIMIT
 from embedtopics.protocols import Encoder
 from embedtopics.terms._languages import detect_languages
+
+_GROUP_NAMES = (
+    "group", "source", "category", "section", "label", "class", "party", "newspaper", "outlet",
+    "author", "speaker", "country", "lang", "language", "folder", "groupe", "catégorie", "auteur",
+    "parti", "primary_cat",
+)  # fmt: skip
 
 TOKENS_TO_TIME, SECONDS_TO_TIME, CHARACTERS_TO_LEARN_FROM = 6_000, 2.0, 60_000
 """Tokens of the first part that is timed, and the seconds after which no further part is, twice as
@@ -186,3 +201,36 @@ def _measure(
     speed = n_tokens / seconds
     shares = counted.n_tokens.mean(), counted.n_seen.mean(), counted.truncated_share
     return float(shares[0]), float(shares[1]), float(shares[2]), speed
+
+
+def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
+    """Guess the columns of ids, dates and groups."""
+    guesses: dict[str, str | None] = {}
+    for role, names, accepts in (
+        ("id", ID_NAMES, _holds_keys),
+        ("time", TIME_NAMES, _holds_dates),
+        ("group", _GROUP_NAMES, _holds_groups),
+    ):
+        left = [name for name in frame.columns if name not in guesses.values()]
+        guesses[role] = first_named(left, names, lambda name: accepts(frame[name]))  # noqa: B023
+    return guesses
+
+
+def _holds_keys(column: pd.Series) -> bool:
+    keys = set(map(read_id, column.tolist()))
+    return len(keys) == len(column) and "" not in keys
+
+
+def _holds_dates(column: pd.Series) -> bool:
+    try:
+        return bool(read_dates(column, "dates")[0].notna().any())
+    except InputError:
+        return False
+
+
+def _holds_groups(column: pd.Series) -> bool:
+    values = sampled(column)
+    try:
+        return 2 <= len(set(values)) <= max(2, len(values) // 2)
+    except TypeError:  # lists and dicts cannot name groups
+        return False

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from embedtopics.corpus import Corpus
-from embedtopics.corpus._columns import guess_columns
 from embedtopics.corpus._corpus import require_text
 from embedtopics.errors import InputError
+from embedtopics.topics._inspection import guess_columns
 from tests.factories import refuses
 
 datasets, pl = pytest.importorskip("datasets"), pytest.importorskip("polars")

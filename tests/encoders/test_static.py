@@ -135,7 +135,7 @@ def test_the_fingerprint_tells_all_that_matters(tokenizer, table):
 def test_bad_arguments(tokenizer, table):
     for change, message in (
         ({"table": np.ones((3, 4))}, "embeddings must be .* of the tokenizer"),
-        ({"max_length": 0}, "max_length must be an integer from 1 up or None"),
+        ({"max_length": 0}, "max_length must be an integer from 1 up"),
     ):
         with pytest.raises(InputError, match=message):
             StaticEncoder.from_arrays(**{"table": table, "tokenizer": tokenizer, **change})

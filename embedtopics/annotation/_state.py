@@ -147,7 +147,7 @@ class StudyTexts:
     def encode(self, encoder: Any, pairs: bool) -> TextVectors:
         """Return unit vectors of the texts, from an encoder or from vectors of all rows."""
         texts = list(self.documents.texts)
-        read = joined_pairs(texts, "corpus") if pairs else texts
+        read = joined_pairs(texts, "corpus", self.first_rows.tolist()) if pairs else texts
         if isinstance(encoder, np.ndarray):
             if len(encoder) != len(self.corpus):
                 lengths = f"{len(encoder):,} for {len(self.corpus):,} rows"

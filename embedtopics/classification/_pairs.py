@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from embedtopics.training.objectives._trainable import Trainable
 
 
-def joined_pairs(X: Any, parameter: str = "X") -> list[str]:
+def joined_pairs(X: Any, parameter: str = "X", rows: Any = None) -> list[str]:
     """Return each pair as one text, with an empty line between, as `Corpus` joins two columns."""
     joined = []
     for row, pair in enumerate(X.itertuples(index=False) if hasattr(X, "itertuples") else X):
         parts = pair.split(FIELD_SEPARATOR) if isinstance(pair, str) else pair
         if np.shape(parts) != (2,) or not all(isinstance(p, str) and p.strip() for p in parts):
             expected = "two texts in each row, with no other empty line than one between them"
-            raise InputError(parameter, expected, pair, row=row)
+            raise InputError(parameter, expected, pair, row=row if rows is None else rows[row])
         joined.append(FIELD_SEPARATOR.join(re.sub(r"\n\s*\n", "\n", p.strip()) for p in parts))
     return joined
 

@@ -23,9 +23,9 @@ _MAX_SLOT_BITS = 26
 """Bits of the table that counts n-grams before they are numbered: 64 MB."""
 
 _NAME_TIMES, _NAME_SHARE, _NAME_LIFT = 5, 0.8, 400
-"""A stop word belongs to the next word, as in *new zealand, outre mer*, if it precedes it so many
-times, in this share of its occurrences, and this many times as often as any word. Function words
-are too frequent for this ratio."""
+"""A stop word and the next word are a name, as in *new zealand, outre mer*, at this number of joint
+uses, this share of the uses of the next word, and this multiple of the joint uses expected by
+chance. Function words are too frequent for this multiple."""
 
 _FEW_WORDS = 1 << 22
 """Words up to which n-grams are numbered without compiled code, in at most two seconds."""
@@ -55,13 +55,14 @@ def count_terms(
     ngram_range: tuple[int, int] = (1, 2),
     min_df: int | float | None = None,
     stop_words: Iterable[str] = (),
+    extra_stop_words: Iterable[str] = (),
     function_words: Iterable[str] = (),
 ) -> TermCounts:
     """Count the words and n-grams of every document.
 
     Terms do not begin or end with a stop word, function word, single letter or number. Such words
-    may stand inside (``bank of england``). Some begin a term, see `_pairs_with_stop_words`:
-    ``new zealand``.
+    may stand inside (``bank of england``). Some that are not in `extra_stop_words` begin a name
+    (``new zealand``), see `_pairs_with_stop_words`.
     """
     if tokens.skipped is not None:
         places = np.flatnonzero(tokens.skipped)
@@ -70,7 +71,8 @@ def count_terms(
         tokens = replace(tokens, ids=ids, segments=parts)
     shortest, longest = checked_ngram_range(ngram_range)
     fewest = fewest_documents(min_df, len(tokens))
-    stops = {word.lower() for word in stop_words}
+    extra = {word.lower() for word in extra_stop_words}
+    stops = {word.lower() for word in stop_words} | extra
     functions = {word.lower() for word in function_words}
     lowered = [word.lower() for word in tokens.words]
     left_out = stops | functions
@@ -82,8 +84,8 @@ def count_terms(
         ],
         dtype=bool,
     )
-    is_stop = np.array([w in left_out and len(w) > 2 for w in lowered], dtype=bool)
-    pairs = _pairs_with_stop_words(tokens, is_stop, edge)
+    opening = np.array([len(w) > 2 and w in left_out and w not in extra for w in lowered], bool)
+    pairs = _pairs_with_stop_words(tokens, opening, edge)
     opens = edge.copy()
     opens[pairs // len(edge)] = True
     names: list[str] = []
@@ -113,12 +115,12 @@ def count_terms(
     )
 
 
-def _pairs_with_stop_words(tokens: TokenStream, is_stop: BoolArray, edge: BoolArray) -> Int64Array:
-    """Return each stop word and the word that it belongs to, as first * n_words + second."""
+def _pairs_with_stop_words(tokens: TokenStream, opening: BoolArray, edge: BoolArray) -> Int64Array:
+    """Return each stop word that begins a name, and the next word, as first * n_words + second."""
     ids, n_words = tokens.ids, len(edge)
     times = np.bincount(ids[ids >= 0], minlength=n_words)
     # A more frequent word cannot precede another so much more often.
-    is_first = np.append(is_stop & (times * _NAME_LIFT <= len(ids)), False)
+    is_first = np.append(opening & (times * _NAME_LIFT <= len(ids)), False)
     ends_part = np.zeros(len(ids) + 1, dtype=bool)
     ends_part[tokens.parts[1:] - 1] = True
     places = np.flatnonzero(is_first[ids[:-1]] & np.append(edge, False)[ids[1:]] & ~ends_part[:-2])
@@ -127,8 +129,8 @@ def _pairs_with_stop_words(tokens: TokenStream, is_stop: BoolArray, edge: BoolAr
     )
     share = n_together / times[pairs % n_words]
     lift = share * len(ids) / times[pairs // n_words]
-    belongs: BoolArray = (n_together >= _NAME_TIMES) & (share >= _NAME_SHARE) & (lift >= _NAME_LIFT)
-    return np.asarray(pairs[belongs])
+    is_name = (n_together >= _NAME_TIMES) & (share >= _NAME_SHARE) & (lift >= _NAME_LIFT)
+    return np.asarray(pairs[is_name])
 
 
 def count_by_topic(

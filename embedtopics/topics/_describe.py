@@ -63,14 +63,15 @@ def count_by_settings(
     function_words: Sequence[str],
 ) -> TermCounts:
     """Count terms without stop words and function words."""
-    stop_words: Sequence[str] = tuple(settings.stop_words)
+    listed, extra = (), (*settings.stop_words, *settings.extra_stop_words)
     if settings.stop_words == "auto":
-        stop_words = stop_words_for(languages, rules=tokens.rules)
+        listed, extra = stop_words_for(languages, rules=tokens.rules), settings.extra_stop_words
     return count_terms(
         tokens,
         ngram_range=settings.ngram_range,
         min_df=settings.min_df,
-        stop_words=[*stop_words, *settings.extra_stop_words],
+        stop_words=listed,
+        extra_stop_words=extra,
         function_words=function_words,
     )
 

@@ -281,8 +281,10 @@ def test_a_study_of_pairs_stays_one(begin, toy, tmp_path):
         pass
     with refuses("pairs"):
         begin(folder="single", pairs=True)
-    with refuses("corpus", row=0):
-        begin(folder="new", encoder=encoder, pairs=True)
+    wrong = [text if row != 3 else f"{text}\n\n{text}" for row, text in enumerate(texts)]
+    corpus = Corpus(pd.DataFrame({"a": wrong[:-1], "b": texts[1:]}), ["a", "b"])
+    with refuses("corpus", row=3):
+        begin(folder="new", corpus=corpus, encoder=encoder, pairs=True)
     assert not (tmp_path / "new").exists()
 
 

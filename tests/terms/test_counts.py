@@ -79,6 +79,8 @@ def test_a_stop_word_begins_the_name_of_which_it_is_a_part():
         terms = set(count_terms(tokenize(texts), stop_words=stops, min_df=2).terms)
         assert ("new zealand" in terms) == is_name
         assert "zealand" in terms and not terms & {"new", "the house", "in new", "new street"}
+        extra = {"stop_words": stops[:3], "extra_stop_words": ["new"]}  # a user left it out
+        assert "new zealand" not in count_terms(tokenize(texts), **extra, min_df=2).terms
 
 
 def test_limits_count_documents():

@@ -216,7 +216,6 @@ def _actual_encoding(path: File, encoding: str) -> str:
 
 _DELIMITERS, _NO_DELIMITER = ",;\t|", "\x1f"  # no document holds the last
 _SNIFFED_CHARACTERS = 1 << 16
-csv.field_size_limit(2**31 - 1)  # a text may have more than the 131,072 characters of the default
 
 
 def _read_csv(path: File, encoding: str, limit: int | None) -> DocumentTable:
@@ -228,6 +227,7 @@ def _read_csv(path: File, encoding: str, limit: int | None) -> DocumentTable:
 
 def sniff_delimiter(head: str) -> str | None:
     """Return the delimiter of the beginning of a csv file, or None for a single column."""
+    csv.field_size_limit(2**31 - 1)  # a text may be longer than the 131,072 characters of csv
     best: tuple[float, int] = (0.0, 1)
     best_delimiter = None
     for delimiter in _DELIMITERS:

@@ -271,7 +271,7 @@ def before_after(changes: Sequence[Change]) -> Figure:
         text = "<b>descriptive measures</b>: before (hollow), after"
         traces, reach = _positions(part), (0.0, 1.0, 0.02)
         if part is scores:
-            text = "<b>after minus before</b> (95 %)"
+            text = "<b>difference</b> (95 % interval)"
             traces, reach = _differences(part), (0.0, 0.0, 0.08)
             figure.update_xaxes(tickformat="+", row=1)
         figure.add_traces([trace | axes_of(panel) for trace in traces])

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from embedtopics.comparison.results import Comparison
 from embedtopics.errors import InputError
-from embedtopics.report._classification import PAGES, Reported
 from embedtopics.report._comparison import comparison_html
 from embedtopics.report._explorer import write_explorer
 from embedtopics.report._markup import checked_place, write_page
+from embedtopics.report._pages import PAGES, Reported
 from embedtopics.topics.results import TopicResult
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def write_report(
     path : str or path
         File to write, in an existing folder. An existing file is replaced.
     title : str, optional
-        Heading of the page; by default the source of the corpus.
+        Heading of the page; by default it names the corpus, or what the result is of.
     tables : mapping of str to DataFrame
         Further tables, by heading; topics and comparisons have none.
 
@@ -66,5 +66,6 @@ def write_report(
         return write_page(comparison_html(result, title=title), path)
     page = PAGES.get(type(result))
     if page is None:
-        raise InputError("result", "a result of topics, comparison, training or probing", result)
+        types = "TopicResult, Comparison, " + ", ".join(one.__name__ for one in PAGES)
+        raise InputError("result", f"one of {types}", result)
     return write_page(page(result, tables, title), path)

@@ -63,7 +63,8 @@ def count_by_settings(
     function_words: Sequence[str],
 ) -> TermCounts:
     """Count terms without stop words and function words."""
-    listed, extra = (), (*settings.stop_words, *settings.extra_stop_words)
+    listed: Sequence[str] = ()
+    extra: Sequence[str] = (*settings.stop_words, *settings.extra_stop_words)
     if settings.stop_words == "auto":
         listed, extra = stop_words_for(languages, rules=tokens.rules), settings.extra_stop_words
     return count_terms(

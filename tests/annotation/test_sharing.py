@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from embedtopics.annotation._codebook import checked_spans
 from embedtopics.errors import InputError
-from embedtopics.report._classification import _further
+from embedtopics.report._pages import _further
 from tests.annotation.conftest import NAMES, code, small
 from tests.factories import refuses
 

@@ -146,7 +146,6 @@ def record(corpus: LabelledCorpus, result: Comparison, estimated: float) -> dict
         "differences": _records(comparison.difference_table(result)),
         "overlaps": _records(comparison.overlap_table(result)),
         "decisions": [decision.message for decision in result.decisions],
-        "stages": {stage: round(seconds, 2) for stage, seconds in result.timings.items()},
     }
 
 

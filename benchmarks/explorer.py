@@ -105,7 +105,7 @@ def measure(options: Options) -> dict[str, Any]:
             ("points alone", points, "cpu"),
         ):  # fmt: skip
             begin = time.process_time()
-            path = report.write_explorer(result, folder / "page.html")
+            path = report.write_report(result, folder / "page.html")
             row = {"page": kind, "painter": painter, "n_documents": len(result.documents)}
             row["writing_s"] = time.process_time() - begin
             row["megabytes"] = path.stat().st_size / 1e6

@@ -75,7 +75,7 @@ def main() -> None:
     save(et.plots.over_time(trends).to_image("png", width=1000), "over_time")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        et.report.write_explorer(result, folder / "study.html")
+        et.report.write_report(result, folder / "study.html")
         browser = Browser(folder, size=(1200, 720))
         photograph(browser, (folder / "study.html").as_uri(), "explorer", SEARCH)
         study = et.AnnotationProject(corpus, ["heat pumps", "other"], folder / "study")
@@ -91,7 +91,7 @@ def main() -> None:
         browser.close()
         if SPEECHES.is_dir():
             debate = et.TopicModel(random_state=42).fit(speeches()).result_
-            et.report.write_explorer(debate, folder / "debate.html")
+            et.report.write_report(debate, folder / "debate.html")
             browser = Browser(folder, size=(980, 720), scale=2)
             url = (folder / "debate.html").as_uri()
             photograph(browser, url, "debate", "document.querySelector('.tools').remove()", "#maps")

@@ -363,7 +363,6 @@ def make_comparison(n_documents=300, n_groups=4, n_encoders=3, seed=0, texts=(),
         decisions=(Decision("encoder", "truncated", 0.02, "2.0% of the documents were cut."),),
         settings={"k": 6, "random_state": seed},
         versions={"embedtopics": "0.1.0", "numpy": np.__version__},
-        timings={"encode": 4.2, "neighbors": 0.3, "maps": 2.9},
         tokens=result.tokens,
         term_counts=result.term_counts,
     )

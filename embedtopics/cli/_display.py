@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,19 +117,18 @@ def print_notes(messages: Iterable[str], **options: bool) -> None:
 
 def print_topics(result: TopicResult, *, most: int = 25) -> None:
     """Print the topics under their themes, the largest first."""
-    from embedtopics.topics import table, themes
+    from embedtopics.topics import table
 
     frame = table(result, n_terms=6)
     recurs = "recurrence" in frame
     columns = [(name, "number") for name in ("topic", "texts", "share")]
     columns += [("recurs", "number")] * recurs + [("label and terms", "words")]
     by_id: dict[Any, Any] = {row.topic: row for row in frame.itertuples()}
-    grouped: Any = themes(result)
-    shown = {topic for topics in grouped["topics"] for topic in topics[:1]} | set(range(most))
+    shown = {theme.topics[0] for theme in result.themes} | set(range(most))
     rows, styles = [], []
-    for theme in grouped.itertuples():
-        if len(grouped) < result.n_topics:
-            heading = f"{theme.theme} ({spell_count(len(theme.topics), 'topic', 'topics')})"
+    for theme in result.themes:
+        if len(result.themes) < result.n_topics:
+            heading = f"{theme.label} ({spell_count(len(theme.topics), 'topic', 'topics')})"
             cells = ["", f"{theme.size:,}", f"{theme.share:.1%}", *[""] * recurs]
             rows.append([*cells, heading])
             styles.append("bold")
@@ -305,7 +303,7 @@ def write_results_folder(
 ) -> None:
     """Write a folder of results atomically; `rows` are the assignments of a sampled fit."""
     from embedtopics.corpus._table_files import write_table
-    from embedtopics.report._explorer import write_explorer
+    from embedtopics.report._report import write_report
     from embedtopics.topics._storage import write_result
     from embedtopics.topics._tables import export
     from embedtopics.topics.editing._labels import write_labels
@@ -322,27 +320,8 @@ def write_results_folder(
         else:
             (fresh / LABELS).write_bytes(labels)
         title = title or f"Topics of {result.corpus.source}"
-        page = fresh / "report.html"
-        write_explorer(result, page, title=title, levels=_other_levels(result))
+        write_report(result, fresh / "report.html", title=title)
         write_manifest(fresh, KIND, FORMAT)
-
-
-def _other_levels(result: TopicResult) -> list[TopicResult]:
-    """Return the result at its themes, and with twice as many topics, if possible."""
-    from embedtopics.topics import at_level, at_resolution, hierarchy, rename, themes
-
-    tree, others = hierarchy(result), []
-    if len(tree.themes) < result.n_topics:
-        coarse, of_row = at_level(result, tree, len(tree.themes)), result.labels.tolist()
-        named: Any = themes(result)  # as in the table of topics
-        ids = [int(coarse.labels[of_row.index(topics[0])]) for topics in named["topics"]]
-        with suppress(InputError):  # constraints may have divided a theme
-            coarse = rename(coarse, dict(zip(ids, named["theme"], strict=True)))
-        others.append(coarse)
-    if result.tree is not None and result.n_topics > 1:
-        with suppress(InputError):  # these texts may not divide further
-            others.append(at_resolution(result, 2 * result.n_topics))
-    return others
 
 
 def run_server(server: LocalServer) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.display import excerpt
 from embedtopics._utils.machine import package_versions
 from embedtopics.clustering._density import DensityClusterer, cluster
 from embedtopics.clustering.results import NOISE
@@ -23,7 +24,6 @@ from embedtopics.comparison._tables import (
     score_frame,
 )
 from embedtopics.comparison._vectors import (
-    ComparisonLog,
     Vectors,
     make_vectors,
     neighbor_graph,
@@ -32,7 +32,7 @@ from embedtopics.comparison._vectors import (
 from embedtopics.comparison.results import Comparison, EncoderView
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus.results import DistinctDocuments, LanguageShares
-from embedtopics.decisions import counted
+from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.evaluation._labels import Groups, groups_of, scored_classes
 from embedtopics.protocols import RandomState
@@ -58,19 +58,20 @@ N_COMPONENTS = 5
 def find_topics(
     vectors: Vectors,
     edges: csr_matrix,
-    documents: DistinctDocuments,
+    corpus: Corpus,
     tokens: TokenStream,
     languages: Sequence[str],
     accounts: Sequence[str],
     seed: int,
 ) -> Groups:
-    """Find the dense groups of one encoder's documents, and name them by keywords."""
+    """Find the dense groups of one encoder's documents, and name them by keywords or a text."""
     from scipy.sparse import csr_matrix
 
     dense = narrow(vectors.rows, seed)
     start = principal_start(dense, N_COMPONENTS)
     coordinates = layout(edge_schedule(edges, seed=seed), start)
-    labels = cluster(DensityClusterer(), coordinates, documents.weights).labels
+    weights = corpus.distinct().weights
+    labels = cluster(DensityClusterer(), coordinates, weights).labels
     labels = np.where(vectors.has_vector, labels, NOISE).astype(np.int32)
     n_topics = int(labels.max(initial=NOISE)) + 1
     grouped_by = f"topics by {vectors.name}"
@@ -81,13 +82,16 @@ def find_topics(
         stop_words=[*stop_words_for(languages, rules=tokens.rules), *accounts],
         function_words=function_words(tokens, labels),
     )
-    by_topic = count_by_topic(counts.counts, labels, n_topics, documents.weights)
+    by_topic = count_by_topic(counts.counts, labels, n_topics, weights)
     terms: list[list[str]] = [[]] * n_topics
     if by_topic.nnz:
         weighted = csr_matrix(ClassTfidf().fit_transform(by_topic), dtype=np.float64)
         best_terms = keywords(weighted, counts, dense, n=5, languages=languages, labels=labels)
         terms = [[term for term, _ in row] for row in best_terms]
-    return Groups(labels, tuple(unique_labels(terms)), grouped_by)
+    texts, firsts = corpus.document_texts(), [int(np.argmax(labels == i)) for i in range(n_topics)]
+    quotes = [f"\u201c{excerpt(texts[first], 40)}\u201d" for first in firsts]
+    names = unique_labels(row or [quote] for row, quote in zip(terms, quotes, strict=True))
+    return Groups(labels, tuple(names), grouped_by)
 
 
 DEFAULT_ENCODERS = ("tfidf", "fasttext", "all-MiniLM-L6-v2")
@@ -163,43 +167,36 @@ def compare(
     checked_count(n_resamples, "n_resamples")
     seed = resolve_seed(random_state)
     corpus = Corpus.of(corpus)
-    log = ComparisonLog()
-    documents = _distinct(log, corpus, k)
-    groups = None if labels is None else groups_of(labels, corpus, log.decisions)
-    classes = None if groups is None else scored_classes(groups, log.decisions)
+    decisions: list[Decision] = []
+    documents = _distinct(decisions, corpus, k)
+    groups = None if labels is None else groups_of(labels, corpus, decisions)
+    classes = None if groups is None else scored_classes(groups, decisions)
     texts = corpus.document_texts()
     # Loads what reading words needs before the encoders are timed.
-    with log.stage("words"):
-        shares, codes = _languages(log, texts, languages)
-        rules, notes = choose_rules("auto", codes)
-        log.decisions += notes
-        tokens = tokenize(texts, rules=rules)
-        accounts = account_names(texts, tokens)
-    with log.stage("encoding"):
-        vectors = [
-            make_vectors(log, name, opened.pop(name), corpus, shares, show_progress)
-            for name in names
-        ]
-    with log.stage("neighbors"):
-        graphs = [neighbor_graph(log, encoder_vectors, k, seed) for encoder_vectors in vectors]
-        overlaps = compare_neighbors(graphs)
-    with log.stage("maps"):
-        edges = [positive_edges(graph) for graph in graphs]
-        maps = draw_maps(vectors, edges, seed)
-    with log.stage("groups"):
-        if groups is None:
-            groups = find_topics(vectors[-1], edges[-1], documents, tokens, codes, accounts, seed)
-    with log.stage("moves"):
-        words = count_terms(
-            tokens, ngram_range=(1, 1), function_words=function_words(tokens, groups.of_document),
-            stop_words=[*stop_words_for(codes, rules=tokens.rules), *accounts],
-        )  # fmt: skip
-        moves = find_moves(graphs, overlaps, words, n_moves)
-    with log.stage("scores"):
-        per_document = measure_maps(log, vectors, graphs, maps, seed)
-        if classes is not None:
-            per_document |= measure_by_labels(log, vectors, graphs, classes, seed)
-        scores = score_frame(vectors, per_document, groups.of_document, n_resamples, seed)
+    shares, codes = _languages(decisions, texts, languages)
+    rules, notes = choose_rules("auto", codes)
+    decisions += notes
+    tokens = tokenize(texts, rules=rules)
+    accounts = account_names(texts, tokens)
+    vectors = [
+        make_vectors(decisions, name, opened.pop(name), corpus, shares, show_progress)
+        for name in names
+    ]
+    graphs = [neighbor_graph(decisions, encoder_vectors, k, seed) for encoder_vectors in vectors]
+    overlaps = compare_neighbors(graphs)
+    edges = [positive_edges(graph) for graph in graphs]
+    maps = draw_maps(vectors, edges, seed)
+    if groups is None:
+        groups = find_topics(vectors[-1], edges[-1], corpus, tokens, codes, accounts, seed)
+    words = count_terms(
+        tokens, ngram_range=(1, 1), function_words=function_words(tokens, groups.of_document),
+        stop_words=[*stop_words_for(codes, rules=tokens.rules), *accounts],
+    )  # fmt: skip
+    moves = find_moves(graphs, overlaps, words, n_moves)
+    per_document = measure_maps(decisions, vectors, graphs, maps, seed)
+    if classes is not None:
+        per_document |= measure_by_labels(decisions, vectors, graphs, classes, seed)
+    scores = score_frame(vectors, per_document, groups.of_document, n_resamples, seed)
     views = tuple(
         EncoderView(v.name, graph, places, v.rows.shape[1], v.seconds, v.megabytes, v.settings)
         for v, graph, places in zip(vectors, graphs, maps, strict=True)
@@ -207,16 +204,16 @@ def compare(
     result = Comparison(
         corpus=corpus, documents=documents, encoders=views, groups=groups.of_document,
         group_names=groups.names, grouped_by=groups.grouped_by, scores=scores, overlaps=overlaps,
-        moves=moves, decisions=tuple(log.decisions),
+        moves=moves, decisions=tuple(decisions),
         settings={"encoders": names, "k": k, "n_moves": n_moves,
                   "n_resamples": n_resamples, "languages": list(codes), "seed": seed},
-        versions=package_versions(), timings=log.timings, per_document=per_document,
+        versions=package_versions(), per_document=per_document,
         tokens=tokens, term_counts=words,
     )  # fmt: skip
     return replace(result, differences=difference_table(result))
 
 
-def _distinct(log: ComparisonLog, corpus: Corpus, k: int) -> DistinctDocuments:
+def _distinct(decisions: list[Decision], corpus: Corpus, k: int) -> DistinctDocuments:
     """Return the documents, and note the rows that are left out."""
     require_text(corpus)
     documents = corpus.distinct()
@@ -225,15 +222,15 @@ def _distinct(log: ComparisonLog, corpus: Corpus, k: int) -> DistinctDocuments:
         raise InputError("corpus", expected, found=f"{len(documents)}")
     n_empty = int((documents.of_row < 0).sum())
     n_repeats = int(documents.weights.sum()) - len(documents)
-    log.decisions += corpus.notes
-    log.decisions += counted("corpus", "empty", n_empty, "rows without text were left out.")
+    decisions += corpus.notes
+    decisions += counted("corpus", "empty", n_empty, "rows without text were left out.")
     message = "repeated rows; each text counts once."
-    log.decisions += counted("corpus", "duplicates", n_repeats, message)
+    decisions += counted("corpus", "duplicates", n_repeats, message)
     return documents
 
 
 def _languages(
-    log: ComparisonLog, texts: Sequence[str], languages: Sequence[str] | str
+    decisions: list[Decision], texts: Sequence[str], languages: Sequence[str] | str
 ) -> tuple[LanguageShares, tuple[str, ...]]:
     """Return the languages of the texts, and those whose stop words are removed."""
     if languages != "auto":
@@ -242,5 +239,6 @@ def _languages(
     shares = detect_languages(texts)
     codes = main_languages(shares)
     listed = ", ".join(f"{code} {shares.shares[code]:.0%}" for code in codes) or "none detected"
-    log.note("corpus", "languages", list(codes), f"Detected languages: {listed}.")
+    message = f"Detected languages: {listed}."
+    decisions.append(Decision("corpus", "languages", list(codes), message))
     return shares, codes

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from embedtopics._utils.display import excerpt
 from embedtopics.comparison._maps import displacement
-from embedtopics.comparison._vectors import ComparisonLog, Vectors
+from embedtopics.comparison._vectors import Vectors
 from embedtopics.comparison.results import Comparison, Move, Overlap
+from embedtopics.decisions import Decision
 from embedtopics.evaluation._bootstrap import (
     bounded_interval,
     interval,
@@ -51,7 +52,7 @@ PerDocument = dict[str, npt.NDArray[Any]]
 
 
 def measure_by_labels(
-    log: ComparisonLog,
+    decisions: list[Decision],
     encoders: Sequence[Vectors],
     graphs: Sequence[NeighborGraph],
     classes: Int32Array,
@@ -71,7 +72,8 @@ def measure_by_labels(
         predicted, converged = probe_classes(vectors.rows, classes, n_folds=FOLDS, seed=seed)
         if not converged:
             message = f"The linear probe on {vectors.name} did not converge."
-            log.note("comparison", "probe_not_converged", vectors.name, message)
+            note = Decision("comparison", "probe_not_converged", vectors.name, message)
+            decisions.append(note)
         measures[PREDICTED][row] = predicted
         measures["probe_accuracy"][row, asked] = (predicted == classes)[asked]
         measures["silhouette"][row] = silhouettes(vectors.rows, classes)
@@ -79,7 +81,7 @@ def measure_by_labels(
 
 
 def measure_maps(
-    log: ComparisonLog,
+    decisions: list[Decision],
     encoders: Sequence[Vectors],
     graphs: Sequence[NeighborGraph],
     maps: Sequence[FloatArray],
@@ -95,14 +97,14 @@ def measure_maps(
     }
     if not len(able):
         message = "The maps were not measured: no text has all its neighbours with every encoder."
-        log.note("comparison", "maps_not_judged", True, message)
+        decisions.append(Decision("comparison", "maps_not_judged", True, message))
         return measures
     drawn = np.random.default_rng(seed).permutation(len(able))[:MOST_RANKED]
     rows = np.sort(able[drawn])
     if len(rows) < n_documents:
-        log.note("comparison", "documents_ranked", len(rows),
-                 f"The maps were measured on {len(rows):,} of {n_documents:,} texts, each against "
-                 "all others.")  # fmt: skip
+        message = f"The maps were measured on {len(rows):,} of {n_documents:,} texts, each against "
+        note = Decision("comparison", "documents_ranked", len(rows), f"{message}all others.")
+        decisions.append(note)
     for place, (vectors, positions) in enumerate(zip(encoders, maps, strict=True)):
         values = trustworthiness_and_continuity(vectors.rows, positions, k, rows=rows)
         measures["trustworthiness"][place, rows], measures["continuity"][place, rows] = values

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,23 +24,6 @@ from embedtopics.protocols import FloatArray, Int64Array
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
-
-
-@dataclass
-class ComparisonLog:
-    """Decisions, and the seconds of each stage in order."""
-
-    decisions: list[Decision] = field(default_factory=list)
-    timings: dict[str, float] = field(default_factory=dict)
-
-    def note(self, stage: str, name: str, value: Any, message: str) -> None:
-        self.decisions.append(Decision(stage, name, value, message))
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        begin = time.perf_counter()
-        yield
-        self.timings[name] = time.perf_counter() - begin
 
 
 WARMING_TEXTS = 4
@@ -95,7 +77,7 @@ def is_encoder(spec: Any) -> bool:
 
 
 def make_vectors(
-    log: ComparisonLog,
+    decisions: list[Decision],
     name: str,
     spec: Any,
     corpus: Corpus,
@@ -105,7 +87,7 @@ def make_vectors(
     """Encode the documents, or select their rows from given vectors, (n_rows, n_dimensions)."""
     documents, texts = corpus.distinct(), corpus.document_texts()
     if can_encode(spec):
-        matrix, seconds, settings = _encode(log, name, spec, texts, shares, show_progress)
+        matrix, seconds, settings = _encode(decisions, name, spec, texts, shares, show_progress)
         rows, numbers = np.arange(len(texts)), documents.first_rows
     else:
         matrix = _as_matrix(np.asarray(spec), name, len(corpus))
@@ -116,13 +98,14 @@ def make_vectors(
         order = np.lexsort((*matrix.T[::-1], of_row))
         rows = numbers = order[np.searchsorted(of_row[order], np.arange(len(texts)))]
         differs = (matrix != matrix[rows[of_row]]).any(axis=1) & (of_row >= 0)
-        log.note("encoder", "given", name, f"The vectors of {name} were given, not computed here.")
-        log.decisions += counted(
+        message = f"The vectors of {name} were given, not computed here."
+        decisions.append(Decision("encoder", "given", name, message))
+        decisions += counted(
             "encoder", "conflicting_embeddings", len(np.unique(of_row[differs])),
             f"texts have rows with different vectors of {name}; one of them was taken.",
         )  # fmt: skip
     unit, has_vector = _unit(matrix, rows, numbers, name)
-    log.decisions += counted(
+    decisions += counted(
         "encoder", "no_vector", int((~has_vector).sum()),
         f"texts have zero vectors with {name}: they have no neighbours, count as errors in "
         "accuracies, and have their position on the other encoders' maps.",
@@ -131,7 +114,7 @@ def make_vectors(
 
 
 def _encode(
-    log: ComparisonLog,
+    decisions: list[Decision],
     name: str,
     encoder: BaseEncoder,
     texts: Sequence[str],
@@ -141,26 +124,28 @@ def _encode(
     """Return the vectors, the seconds of encoding, and the description of the encoder."""
     encoder = encoder.reading_to_ends(texts)
     warning = language_warning(encoder, shares)
-    log.decisions += [] if warning is None else [warning]
+    decisions += [] if warning is None else [warning]
     if encoder.uncached is not encoder:
         encoder.uncached.encode(texts[:WARMING_TEXTS])
     begin = time.perf_counter()
     encoder = encoder.fitted_to(texts)
     report = encoder.encode_with_report(texts, show_progress=show_progress)
     if report.truncated_share > 0:
-        log.note("encoder", "truncated", report.truncated_share,
-                 f"{report.truncated_share:.1%} of the texts are longer than {name} reads; "
-                 f"{report.unseen_token_share:.1%} of all tokens were not read.")  # fmt: skip
+        message = f"{report.truncated_share:.1%} of the texts are longer than {name} reads; "
+        message += f"{report.unseen_token_share:.1%} of all tokens were not read."
+        decisions.append(Decision("encoder", "truncated", report.truncated_share, message))
     seconds = time.perf_counter() - begin
-    log.decisions += encoder.decisions
+    decisions += encoder.decisions
     if report.n_cached:
         sample = list(texts[:TIMED_TEXTS])  # they are in random order
         begin = time.perf_counter()
         encoder.uncached.encode(sample)
         seconds = (time.perf_counter() - begin) * len(texts) / len(sample)
-        log.note("encoder", "estimated_seconds", seconds,
-                 f"{report.n_cached:,} vectors of {name} were in the cache. Its time was estimated "
-                 f"by encoding {len(sample)} texts again.")  # fmt: skip
+        message = (
+            f"{report.n_cached:,} vectors of {name} were in the cache. Its time was estimated "
+        )
+        message += f"by encoding {len(sample)} texts again."
+        decisions.append(Decision("encoder", "estimated_seconds", seconds, message))
     return _as_matrix(report.embeddings, name, len(texts)), seconds, describe_encoder(encoder)
 
 
@@ -192,7 +177,7 @@ def _unit(
     return sparse.astype(np.float32), lengths > 0
 
 
-def neighbor_graph(log: ComparisonLog, vectors: Vectors, k: int, seed: int) -> NeighborGraph:
+def neighbor_graph(decisions: list[Decision], vectors: Vectors, k: int, seed: int) -> NeighborGraph:
     """Find the k neighbours of every document; fillers have similarity 0."""
     with_vector = np.flatnonzero(vectors.has_vector)
     n_documents = len(vectors.has_vector)
@@ -203,7 +188,7 @@ def neighbor_graph(log: ComparisonLog, vectors: Vectors, k: int, seed: int) -> N
         return build_sparse_graph(vectors.rows, k)
     graph = build_partial_graph(vectors.rows, k, vectors.has_vector, seed)
     if graph.method != "exact":
-        log.note("neighbors", "recall", graph.recall,
-                 f"The neighbour search for {vectors.name} is approximate; it found "
-                 f"{graph.recall:.1%} of the true neighbours of a sample.")  # fmt: skip
+        message = f"The neighbour search for {vectors.name} is approximate; it found "
+        message += f"{graph.recall:.1%} of the true neighbours of a sample."
+        decisions.append(Decision("neighbors", "recall", graph.recall, message))
     return graph

@@ -138,8 +138,6 @@ class Comparison:
     decisions : tuple of Decision
     settings : mapping
     versions : mapping of str to str
-    timings : mapping of str to float
-        Seconds by stage.
     per_document : mapping of str to ndarray of shape (n_encoders, n_documents)
         Value of each document in the measures of `scores`, or NaN; and "probe_prediction", the
         group that the probe predicted, or -1.
@@ -164,7 +162,6 @@ class Comparison:
     decisions: tuple[Decision, ...]
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
-    timings: Mapping[str, float]
     per_document: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     differences: pd.DataFrame | None = None
     tokens: TokenStream | None = None

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._windows import PASSAGE_COLUMNS
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.plots._colors import NOISE_COLOR
@@ -23,6 +24,7 @@ from embedtopics.plots._labels import densest_points
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.report._markup import data_script
 from embedtopics.terms.results import TermCounts, TokenStream
+from embedtopics.topics.results import Theme
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
@@ -67,6 +69,7 @@ class Content:
     term_counts: TermCounts | None
     heading: str
     units: tuple[str, str] = ("topic", "Topics")  # noun of a name, and the heading of their list
+    themes: Sequence[Theme] = ()  # over the topics of the first map
 
 
 class _PagePart(NamedTuple):
@@ -84,7 +87,7 @@ class _PageRows(NamedTuple):
     first: Int64Array  # (n_rows,), position of the first row with the same text
 
 
-def page_data(content: Content, levels: Sequence[Panel] = ()) -> list[str]:
+def page_data(content: Content) -> list[str]:
     """Return everything that the page knows, as script elements."""
     corpus, documents = content.corpus, content.documents
     n_rows, page_rows = len(documents.of_row), _page_rows(documents)
@@ -100,7 +103,7 @@ def page_data(content: Content, levels: Sequence[Panel] = ()) -> list[str]:
         "topicsTitle": content.units[1],
         "topics": [{"label": label, "color": color} for (label, _), color in named],
         "noise": NOISE_COLOR,
-        "levels": [_names_on(level, frame) for level in levels],
+        "themes": _themes_on(content, frame),
         "minCount": _MIN_COUNT,
     }
     panels = [
@@ -166,6 +169,9 @@ def _column_part(corpus: Corpus, page_rows: _PageRows, n_rows: int) -> _PagePart
     if not all(_GENERATED_ID.fullmatch(name) for name in corpus.ids):
         facts["hasIds"] = True
         scripts += packed_lines("ids", [corpus.ids[row] for row in rows.tolist()])
+    if PASSAGE_COLUMNS[0] in corpus.metadata:
+        wholes = np.unique(corpus.metadata[PASSAGE_COLUMNS[0]].iloc[rows], return_inverse=True)[1]
+        scripts.append(packed("wholes", wholes.astype(np.uint32)))
     for name, column in corpus.metadata.items():
         urls = [value if isinstance(value, str) else "" for value in column.iloc[rows]]
         if any(urls) and all(re.match(r"https?://", url) for url in urls if url):
@@ -205,6 +211,17 @@ def _names_on(panel: Panel, frame: _Frame) -> list[tuple[str, list[int] | None, 
     ]
     pairs = zip(panel.names, positions, strict=True)
     return [(label, position, n) for (label, n), position in pairs]
+
+
+def _themes_on(content: Content, frame: _Frame) -> list[dict[str, Any]]:
+    """Return the name on the map, and the topics, of each theme."""
+    first, theme_of = content.panels[0], np.full(len(content.colors) + 1, -1, dtype=np.int32)
+    for number, theme in enumerate(content.themes):
+        theme_of[list(theme.topics)] = number
+    names = [(theme.label, theme.size) for theme in content.themes]
+    shown = _names_on(Panel("", first.map, theme_of[first.labels], names), frame)
+    pairs = zip(shown, content.themes, strict=True)
+    return [{"name": name, "topics": [t + 1 for t in theme.topics]} for name, theme in pairs]
 
 
 def _minutes(times: Any) -> npt.NDArray[np.int32]:

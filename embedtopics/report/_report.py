@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from embedtopics.comparison.results import Comparison
 from embedtopics.errors import InputError
 from embedtopics.report._comparison import comparison_html
-from embedtopics.report._explorer import write_explorer
+from embedtopics.report._explorer import explorer_html
 from embedtopics.report._markup import checked_place, write_page
 from embedtopics.report._pages import PAGES, Reported
 from embedtopics.topics.results import TopicResult
@@ -37,8 +37,11 @@ def write_report(
     Parameters
     ----------
     result : TopicResult, Comparison, ClassificationReport, StudyReport, TrainingReport, LayerScores
-        A TopicResult gives the page of `write_explorer`. A Comparison gives linked maps: a document
-        that is highlighted or selected on one map is highlighted or selected on all.
+        A TopicResult gives a page to search, select and compare its documents, with topics, methods
+        to cite, decisions and settings below the map. The whole map names the themes, and topics
+        when a reader zooms in; it draws with WebGL 2 on a graphics card, otherwise on the CPU. A
+        Comparison gives linked maps: a document that is highlighted or selected on one map is
+        highlighted or selected on all.
     path : str or path
         File to write, in an existing folder. An existing file is replaced.
     title : str, optional
@@ -61,7 +64,7 @@ def write_report(
     """
     path = checked_place(path, "report.html")
     if isinstance(result, TopicResult):
-        return write_explorer(result, path, title=title)
+        return write_page(explorer_html(result, title=title), path)
     if isinstance(result, Comparison):
         return write_page(comparison_html(result, title=title), path)
     page = PAGES.get(type(result))

@@ -147,10 +147,18 @@ def topics_section(result: TopicResult) -> str:
     name, note = "Persistence", _PERSISTENCE_NOTE
     if measured is not None:
         name, note = "Recurrence", _RECURRENCE_NOTE.format(n_replicates=measured.n_replicates)
-    rows = "\n".join(
-        _topic_rows(result, topic, color, topic.share / largest if largest else 0.0)
-        for topic, color in zip(result.topics, topic_colors(result), strict=True)
-    )
+    colors, rows = topic_colors(result), []
+    for theme in result.themes:
+        if len(result.themes) < result.n_topics:
+            rows.append(
+                f'<tbody class="theme"><tr><th scope="rowgroup"><bdi>{text(theme.label, 80)}</bdi>'
+                f'</th><td class="number" data-name="Rows">{theme.size:,}</td>'
+                f'<td class="share" data-name="Share">{theme.share:.1%}</td><td></td>'
+                f"<td>Theme of {len(theme.topics)} topics</td></tr></tbody>"
+            )
+        for topic in (result.topics[i] for i in theme.topics):
+            filled = topic.share / largest if largest else 0.0
+            rows.append(_topic_rows(result, topic, colors[topic.topic_id], filled))
     return section(
         "topics",
         "Topics",
@@ -159,7 +167,7 @@ def topics_section(result: TopicResult) -> str:
         '<table class="topics"><thead><tr><th scope="col">Topic</th>'
         '<th scope="col" class="number">Rows</th><th scope="col">Share</th>'
         f'<th scope="col" class="number">{name}</th><th scope="col">Keywords</th></tr></thead>',
-        rows,
+        *rows,
         "</table>",
     )
 

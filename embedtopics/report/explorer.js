@@ -134,6 +134,8 @@ async function hover(row, event) {
   const head = add(tip, "div", "topic");
   add(head, "span", "dot").style.background = topicColor(Store.topicOf[row]);
   add(head, "bdi", "", topicName(Store.topicOf[row]));
+  const theme = themeOf[Store.topicOf[row]];
+  if (theme) add(tip, "p", "note", `Theme: ${themeName(theme)}`);
   const body = add(tip, "p");
   body.dir = "auto";
   moveTip(event);

@@ -67,9 +67,9 @@ const Store = (() => {
 
   // What the first picture needs.
   store.load = async () => {
-    const [repeats, rows, times, groups] = await Promise.all([
+    const [repeats, rows, times, groups, wholes] = await Promise.all([
       column("repeats", Uint32Array), column("rows", Uint32Array), column("times", Int32Array),
-      column("groups", Uint32Array),
+      column("groups", Uint32Array), column("wholes", Uint32Array),
     ]);
     const all = (name, Kind) => Promise.all(about.panels.map((_, i) => column(`${name}-${i}`, Kind)));
     const places = await all("places", Uint16Array);
@@ -79,6 +79,7 @@ const Store = (() => {
     store.rowNumber = (row) => (rows ? rows[row] : row);
     store.times = times;
     store.groups = groups;
+    store.wholes = wholes; // the text of each passage
     store.firstRow = new Uint32Array(nDocuments);
     store.documentOf = new Uint32Array(n);
     store.repeats = new Uint32Array(nDocuments);

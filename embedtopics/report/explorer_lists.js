@@ -138,6 +138,7 @@ async function openDocument(row, takesFocus = true) {
   body.tabIndex = 0;
   addHighlighted(body, text || "(this page has no texts)");
   addFooter(card, row, text, id, url);
+  addShares(card, row);
   addOtherTopics(card, row);
   await addNeighbors(card, row);
   if (takesFocus) card.scrollIntoView({ block: "nearest" });
@@ -161,6 +162,21 @@ function addFooter(card, row, text, id, url) {
   link.href = url;
   link.rel = "noopener noreferrer";
   link.target = "_blank";
+}
+// The share of each topic in the text that a passage is of.
+function addShares(card, row) {
+  if (!Store.wholes) return;
+  const rows = [...Store.wholes.keys()].filter((other) => Store.wholes[other] === Store.wholes[row]);
+  const counts = countBy(rows.map((other) => Store.topicOf[other]), about.topics.length + 1);
+  add(card, "h3", "", `Topics of the whole text (${plural(rows.length, "passage")})`);
+  const items = add(card, "ul", "near");
+  for (const topic of [...counts.keys()].sort((a, b) => counts[b] - counts[a])) {
+    if (!counts[topic]) break;
+    const item = add(items, "li", "share");
+    add(item, "span", "dot").style.background = topicColor(topic);
+    add(item, "bdi", "", topicName(topic));
+    add(item, "span", "note", formatShare(counts[topic] / rows.length));
+  }
 }
 // The topic or group of a document in the results of the other maps.
 function addOtherTopics(card, row) {
@@ -290,7 +306,7 @@ function addAxis(list, low, high, nWords) {
 
 function countBy(numbers, nNames, rows) {
   const counts = new Uint32Array(nNames);
-  for (let row = 0; row < N_ROWS; row += 1) if (!rows || rows[row]) counts[numbers[row]] += 1;
+  numbers.forEach((number, row) => { if (!rows || rows[row]) counts[number] += 1; });
   return counts;
 }
 // The counts and shares of topics or groups, and their order: by share, the row without one last.
@@ -354,6 +370,23 @@ function addBar(holder, i, { labels, colorOf, chosen, choose }, { counts, shares
   add(button, "span", "figures", isComparing()
     ? `${formatShare(shares[0][i])} : ${formatShare(shares[1][i])}`
     : `${formatNumber(counts[0][i])}, ${formatShare(shares[0][i])}`);
+}
+function showThemes() {
+  byId("themes-part").hidden = !about.themes.length;
+  if (!about.themes.length) return;
+  const topicsOf = [[0], ...about.themes.map(({ topics }) => topics)];
+  const { topics: chosen } = state.filter;
+  const isChosen = (theme) => topicsOf[theme].every((topic) => chosen.has(topic));
+  showBars(byId("themes"), "themes", {
+    numbers: Array.from(Store.topicOf, (topic) => themeOf[topic]),
+    labels: topicsOf.map((_, theme) => themeName(theme)),
+    colorOf: null,
+    chosen: new Set([...topicsOf.keys()].filter(isChosen)),
+    choose: (theme) => {
+      const others = [...chosen].filter((topic) => !topicsOf[theme].includes(topic));
+      changeFilter({ topics: new Set(isChosen(theme) ? others : [...chosen, ...topicsOf[theme]]) });
+    },
+  });
 }
 function showTopics() {
   showBars(byId("topics"), "topics", {

@@ -53,6 +53,7 @@ async function update({ quiet = false } = {}) {
   recolor();
   showSummary();
   showTable();
+  showThemes();
   showTopics();
   showGroups();
   showTime();

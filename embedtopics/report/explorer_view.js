@@ -56,6 +56,9 @@ const formatDay = (minutes) => new Date(minutes * 60000).toISOString().slice(0, 
 const shorten = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}\u2026` : text);
 const announce = (text) => { byId("live").textContent = text; };
 const topicName = (topic) => (topic ? about.topics[topic - 1].label : `No ${about.unit}`);
+const themeOf = [0]; // of no topic, then of each topic; 0 for none
+about.themes.forEach(({ topics }, i) => topics.forEach((topic) => { themeOf[topic] = i + 1; }));
+const themeName = (i) => (i ? about.themes[i - 1].name[0] : topicName(0));
 const groupName = (group) => (group ? about.groups[group - 1] : "(none)");
 const cssColor = (name) =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -148,25 +151,16 @@ const styledNames = (list, weight, size, colorOf) => list.map(([label, anchor, r
   font: `${weight} ${size}px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif`,
 })).sort((a, b) => b.rows - a.rows);
 
-// The names on a map; the first map also shows coarser and finer topics by its zoom.
+// The names on a map; the whole first map names themes as well.
 function namesFor(panel) {
   const hasColors = !panel || !Store.labels[panel]; // names of another result have no colour
   const main = styledNames(about.panels[panel].names, 650, 12.5,
     (i) => (hasColors ? theme.names[i] : theme.strong));
   if (panel) return main;
-  const coarser = about.levels.filter((level) => level.length < main.length);
-  const finer = about.levels.filter((level) => level.length > main.length);
-  const showsCoarser = coarser.length && view.zoom < 1.6;
-  const list = showsCoarser ? styledNames(coarser.at(-1), 750, 15, () => theme.strong) : [];
-  const addNew = (names) => {
-    const labels = new Set(list.map((name) => name.label));
-    list.push(...names.filter((name) => !labels.has(name.label)));
-  };
-  addNew(main);
-  finer.forEach((level, k) => {
-    if (view.zoom > 2 * (k + 1)) addNew(styledNames(level, 550, 11.5, () => theme.muted));
-  });
-  return list;
+  if (view.zoom >= 1.6) return main;
+  const themes = styledNames(about.themes.map(({ name }) => name), 750, 15, () => theme.strong);
+  const labels = new Set(themes.map((name) => name.label));
+  return [...themes, ...main.filter((name) => !labels.has(name.label))];
 }
 function drawMaps(isMoving = false) {
   cancelAnimationFrame(frameRequest);

@@ -18,6 +18,7 @@ from embedtopics.terms._keywords import unique_labels
 from embedtopics.topics._describe import custom_weighting, describe_again, describe_weighting
 from embedtopics.topics._propagation import OWN_SHARE
 from embedtopics.topics._storage import as_json
+from embedtopics.topics.naming._score_labels import rescored
 from embedtopics.topics.results import Edit, Reason, Topic, TopicMark, TopicResult
 
 DOCUMENTS_PER_MARK = 20
@@ -144,7 +145,7 @@ def relabeled(
     topics, topic_terms = describe_again(edited, clustering, _unchanged(result, clustering))
     new_ids = None if follows is None else number[np.asarray(follows, dtype=np.int64)]
     is_same = np.array_equal(clustering.labels, result.clustering.labels)
-    return dataclasses.replace(
+    after = dataclasses.replace(
         edited,
         clustering=clustering,
         memberships=_numbered(memberships, number[:-1], len(order)),
@@ -153,6 +154,7 @@ def relabeled(
         history=(*result.history, edit_of(result, name, parameters, message, marked, new_ids)),
         stability=result.stability if is_same else None,
     )
+    return rescored(after, result)
 
 
 def _numbers(

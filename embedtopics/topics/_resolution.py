@@ -17,6 +17,7 @@ from embedtopics.topics._propagation import assign_outliers, checked_coverage
 from embedtopics.topics._relabel import edit_of
 from embedtopics.topics._stability import adjusted_rand, recipe_of, replicate_at, side_by_side
 from embedtopics.topics.constraints._apply import named_topics
+from embedtopics.topics.naming._score_labels import rescored
 from embedtopics.topics.results import ResolutionChoice, TopicResult
 
 
@@ -52,6 +53,13 @@ def at_resolution(
     InputError
         If the result has no hierarchy or not enough topics.
     """
+    return rescored(_recut(result, n_topics, min_cluster_size, coverage), result)
+
+
+def _recut(
+    result: TopicResult, n_topics: int | str, min_cluster_size: int | str, coverage: Any
+) -> TopicResult:
+    """Cut a result at another resolution, without scores of the labels."""
     clusters = clusters_of(result)
     if coverage is None:
         coverage = result.settings.get("coverage", "auto")
@@ -156,7 +164,7 @@ def suggest_resolution(
     replicates = side_by_side(make, n_replicates, "levels", show_progress)
     for place, level in enumerate(scored):
         try:
-            cut = at_resolution(result, level.n_topics, coverage=1.0)
+            cut = _recut(result, level.n_topics, "auto", 1.0)
         except NotEnoughTopics:  # of the clusters, some are uninformative
             continue
         same = [adjusted_rand(cut.clustering.labels, labels[place]) for labels in replicates]

@@ -48,12 +48,13 @@ def table(
     Returns
     -------
     DataFrame
-        Columns topic, label, terms and examples (lists), size (rows), share (of the rows with
-        text), recurrence (only if stability was measured) and label_auc (of scored labels, see
-        `score_labels`). The largest topic is first; the rows in no topic are last, as topic -1.
-        Scored names add keywords_auc and label_worse (whether the name separates texts worse than
-        the keywords).
+        Columns topic, label, terms and examples (lists), theme (see `themes`), size (rows), share
+        (of the rows with text), recurrence (only if stability was measured) and label_auc (of
+        scored labels, see `score_labels`). The largest topic is first; the rows in no topic are
+        last, as topic -1. Scored names add keywords_auc and label_worse (whether the name separates
+        texts worse than the keywords).
     """
+    theme_of = {topic: theme.label for theme in result.themes for topic in theme.topics}
     rows = [
         {
             "topic": topic.topic_id,
@@ -63,6 +64,7 @@ def table(
                 excerpt(result.corpus.texts[row], n_characters)
                 for row in topic.representatives[:n_examples]
             ],
+            "theme": theme_of[topic.topic_id],
             "size": topic.size,
             "share": topic.share,
         }
@@ -73,8 +75,9 @@ def table(
     if outside:
         share = outside / int(has_text.sum())
         noise = {"topic": NOISE, "label": NO_TOPIC, "size": outside, "share": share}
-        rows.append({**noise, "terms": [], "examples": []})
-    frame = pd.DataFrame(rows, columns=["topic", "label", "terms", "examples", "size", "share"])
+        rows.append({**noise, "terms": [], "examples": [], "theme": ""})
+    columns = ["topic", "label", "terms", "examples", "theme", "size", "share"]
+    frame = pd.DataFrame(rows, columns=columns)
     if result.stability is not None:
         recurrence = [*result.stability.recurrence.tolist(), *[np.nan] * bool(outside)]
         frame["recurrence"] = np.array(recurrence, dtype=np.float64)

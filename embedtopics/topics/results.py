@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -137,6 +138,27 @@ class Topic:
         if self.label_auc is None or self.keywords_auc is None:
             return False
         return self.label_auc[2] < self.keywords_auc or self.label_auc[0] < LEAST_AUC
+
+
+@dataclass(frozen=True)
+class Theme:
+    """A group of topics.
+
+    Parameters
+    ----------
+    label : str
+    size : int
+        Number of rows.
+    share : float
+        `size` over the number of rows with text.
+    topics : tuple of int
+        Ids, ascending.
+    """
+
+    label: str
+    size: int
+    share: float
+    topics: tuple[int, ...]
 
 
 LEAST_AUC = 0.6
@@ -331,15 +353,16 @@ class TopicResult:
         Parameters
         ----------
         n_topics : int
-            Number of topics to list.
+            Number of topics to list; the largest topic of each theme is listed as well.
         """
         lines = [repr(self)]
-        for topic in self.topics[:n_topics]:
-            terms = ", ".join(word for word in topic.keywords[:8] if word not in topic.label)
-            lines.append(f"{topic.topic_id:4} {topic.share:6.1%}  {topic.label}: {terms}")
-        if rest := self.topics[n_topics:]:
-            share = sum(topic.share for topic in rest)
-            lines.append(f"     {share:6.1%}  {len(rest)} smaller topics")
+        for theme in self.themes:
+            if len(self.themes) < self.n_topics:
+                lines.append(f"     {theme.share:6.1%}  {theme.label} ({len(theme.topics)} topics)")
+            for topic in (self.topics[i] for i in theme.topics):
+                if topic.topic_id < n_topics or topic.topic_id == theme.topics[0]:
+                    terms = ", ".join(w for w in topic.keywords[:8] if w not in topic.label)
+                    lines.append(f"{topic.topic_id:4} {topic.share:6.1%}    {topic.label}: {terms}")
         lines += ["", *dict.fromkeys(decision.message for decision in self.decisions)]
         return "\n".join(lines)
 
@@ -347,6 +370,13 @@ class TopicResult:
     def n_topics(self) -> int:
         """Number of topics, without noise."""
         return len(self.topics)
+
+    @cached_property
+    def themes(self) -> tuple[Theme, ...]:
+        """4 to 12 groups of topics, the largest first; fewer than 8 topics are their own themes."""
+        from embedtopics.topics.reading._hierarchy import group_topics
+
+        return group_topics(self)
 
     @property
     def labels(self) -> Int32Array:

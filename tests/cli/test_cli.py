@@ -188,7 +188,7 @@ def test_a_full_disk_leaves_the_old_results_whole(tmp_path, monkeypatch):
     result = make_result(60, 2)
     write_results_folder(result, tmp_path / "o", title="one")
     before = contents(tmp_path)
-    monkeypatch.setattr("embedtopics.report._explorer.write_explorer", raising(FULL_DISK))
+    monkeypatch.setattr("embedtopics.report._report.write_report", raising(FULL_DISK))
     with pytest.raises(InputError, match="No space left on device; any previous content is intact"):
         write_results_folder(result, tmp_path / "o", title="two")
     assert contents(tmp_path) == before

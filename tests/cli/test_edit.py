@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.cli._display import _other_levels, write_results_folder
-from embedtopics.topics import extend, load_result, merge, remove, rename, themes, with_stability
+from embedtopics.cli._display import write_results_folder
+from embedtopics.topics import extend, load_result, merge, remove, rename, with_stability
 from tests.cli.running import refused, run
 from tests.factories import contents
 
@@ -35,15 +35,6 @@ def label_rows(folder):
 def write_rows(folder, rows, delimiter=";"):
     with (folder / "labels.csv").open("w", encoding="utf-8-sig", newline="") as stream:
         csv.writer(stream, delimiter=delimiter).writerows(rows)
-
-
-def test_the_page_names_themes_as_the_table_does(branched):
-    named = themes(branched)
-    coarse = _other_levels(branched)[0]
-    assert coarse.n_topics == len(named) < branched.n_topics
-    for theme in named.itertuples():
-        rows = np.isin(branched.labels, theme.topics)
-        assert {coarse.topics[topic].label for topic in coarse.labels[rows]} == {theme.theme}
 
 
 def test_labels_are_read_back_into_everything(results):

@@ -5,7 +5,6 @@ from sklearn.metrics import f1_score, silhouette_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from embedtopics.comparison import compare, difference_table
-from embedtopics.comparison._vectors import ComparisonLog
 from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.evaluation._bootstrap import bounded_interval
@@ -54,9 +53,6 @@ def test_the_result_has_a_row_for_each_document(compared, themed):
         (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)
     ]  # fmt: skip
     assert len(compared.moves) == 6 * 5
-    assert list(compared.timings) == [
-        "words", "encoding", "neighbors", "maps", "groups", "moves", "scores"
-    ]  # fmt: skip
     assert compared.versions["numpy"] == np.__version__
     assert compared.settings["encoders"] == list(compared.names)
     assert compared.encoders[1].dimensions == 16 and np.isnan(compared.encoders[1].seconds)
@@ -209,14 +205,14 @@ def test_an_encoder_that_is_not_there_is_told_before_any_encodes(themed, tmp_pat
 
 def grouped(texts, labels):
     corpus = Corpus.of(list(texts))
-    log = ComparisonLog()
-    groups = groups_of(labels, corpus, log.decisions)
+    decisions = []
+    groups = groups_of(labels, corpus, decisions)
     documents = corpus.distinct()
     by_text = {
         corpus.texts[row]: (groups.names[g] if g >= 0 else None)
         for row, g in zip(documents.first_rows.tolist(), groups.of_document.tolist(), strict=True)
     }
-    return by_text, groups, {d.name: d.value for d in log.decisions}
+    return by_text, groups, {d.name: d.value for d in decisions}
 
 
 def test_labels_of_rows_become_labels_of_documents():
@@ -243,3 +239,15 @@ def test_how_labels_are_read():
             groups_of(bad, corpus, [])
     with refuses("labels"):
         scored_classes(grouped("abc", ["x", "x", "y"])[1], [])
+
+
+def test_groups_without_terms_are_named_by_a_text():
+    texts = [f"{a} {b}" for a in ("the", "and", "of", "to", "in") for b in range(100, 130)]
+    vectors = np.repeat(np.eye(2), 75, axis=0) + np.random.default_rng(0).normal(0, 0.1, (150, 2))
+    result = compare(
+        Corpus(texts), {"a": vectors, "b": vectors}, k=5, n_resamples=20, languages="en"
+    )
+    assert len(result.group_names) >= 2
+    for group, name in enumerate(result.group_names):
+        rows = result.documents.first_rows[result.groups == group]
+        assert name.strip("\u201c\u201d") in {texts[row] for row in rows.tolist()}

@@ -12,7 +12,7 @@ from embedtopics.comparison._maps import (
     fit_similarity,
     narrow,
 )
-from embedtopics.comparison._vectors import ComparisonLog, Vectors, neighbor_graph
+from embedtopics.comparison._vectors import Vectors, neighbor_graph
 from embedtopics.neighbors._graph import build_sparse_graph, unit_rows
 from embedtopics.reduction._components import principal_start
 from embedtopics.reduction._fuzzy import fuzzy_graph, positive_edges
@@ -33,7 +33,7 @@ def encoder(name, rows):
 
 def drawn(*all_rows):
     encoders = [encoder(str(i), rows) for i, rows in enumerate(all_rows)]
-    edges = [positive_edges(neighbor_graph(ComparisonLog(), made, 10, 0)) for made in encoders]
+    edges = [positive_edges(neighbor_graph([], made, 10, 0)) for made in encoders]
     return draw_maps(encoders, edges, 0), edges
 
 
@@ -95,7 +95,7 @@ def test_edges_with_nothing_in_common_are_none():
     np.testing.assert_array_equal(edges > 0, np.kron(np.eye(3), 1 - np.eye(2)) > 0)
     # Real neighbours keep their weights.
     rows, _ = blobs(100)
-    graph = neighbor_graph(ComparisonLog(), encoder("all", rows), 6, 0)
+    graph = neighbor_graph([], encoder("all", rows), 6, 0)
     assert (positive_edges(graph) != fuzzy_graph(graph)).nnz == 0
 
 

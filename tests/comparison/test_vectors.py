@@ -6,7 +6,6 @@ from scipy.sparse import csr_matrix
 
 from embedtopics.comparison import _vectors as module
 from embedtopics.comparison._vectors import (
-    ComparisonLog,
     make_vectors,
     neighbor_graph,
     open_encoders,
@@ -21,10 +20,10 @@ from tests.factories import refuses
 
 
 def made(spec, corpus, name="it", languages=("en",)):
-    log = ComparisonLog()
+    decisions = []
     shares = LanguageShares({code: 1 / len(languages) for code in languages}, len(corpus))
     opened = open_encoders({name: spec, "other": "tfidf"})
-    return make_vectors(log, name, opened[name], corpus, shares, False), log
+    return make_vectors(decisions, name, opened[name], corpus, shares, False), decisions
 
 
 @pytest.fixture
@@ -78,23 +77,23 @@ def test_an_encoder_that_keeps_its_vectors_is_timed_on_a_sample(corpus, tmp_path
     monkeypatch.setattr(module, "TIMED_TEXTS", 10)
     clock = iter([0.0, 0.001, 5.0, 7.0])  # vectors from disk in a millisecond; 10 texts in 2 s
     monkeypatch.setattr(module.time, "perf_counter", lambda: next(clock))
-    found, log = made(kept, corpus)
+    found, decisions = made(kept, corpus)
     assert encoder.n_encoded == 14
     assert found.seconds == pytest.approx(2.0 * 30 / 10)
-    assert [d.value for d in log.decisions if d.name == "estimated_seconds"] == [found.seconds]
+    assert [d.value for d in decisions if d.name == "estimated_seconds"] == [found.seconds]
     assert found.settings["encoder_fingerprint"] == "abc"
 
 
 def test_truncation_and_another_language_are_noted(corpus):
-    _, log = made(Reporting(), corpus)
-    assert [d.value for d in log.decisions if d.name == "truncated"] == [0.5]
+    _, decisions = made(Reporting(), corpus)
+    assert [d.value for d in decisions if d.name == "truncated"] == [0.5]
 
     class English(Hashed):
         name, languages = "english", ("en",)
 
     for languages, told in ((("en",), []), (("fr",), [0.0]), (("en", "fr"), [0.5])):
-        _, log = made(English(), corpus, languages=languages)
-        assert [d.value for d in log.decisions if d.name == "language"] == told
+        _, decisions = made(English(), corpus, languages=languages)
+        assert [d.value for d in decisions if d.name == "language"] == told
 
 
 def test_rows_become_documents():
@@ -104,19 +103,19 @@ def test_rows_become_documents():
     unit = {0: [2**-0.5] * 2, 2: [0, 1], 4: [0, -1]}  # of both rows of "b" the smaller
     expected = [unit[row] for row in order]
     for spec in (given, given.astype(np.float16)):
-        found, log = made(spec, corpus)
+        found, decisions = made(spec, corpus)
         np.testing.assert_allclose(found.rows, expected, atol=1e-6)
-        assert [d.value for d in log.decisions if d.name == "conflicting_embeddings"] == [1]
+        assert [d.value for d in decisions if d.name == "conflicting_embeddings"] == [1]
 
 
 def test_zero_vectors_are_told_and_have_no_neighbours(corpus):
     given = np.random.default_rng(0).normal(size=(30, 6))
     given[[3, 20]] = 0
-    found, log = made(given, corpus)
+    found, decisions = made(given, corpus)
     zero = np.flatnonzero(np.isin(corpus.distinct().first_rows, [3, 20]))
     np.testing.assert_array_equal(np.flatnonzero(~found.has_vector), zero)
-    assert [d.value for d in log.decisions if d.name == "no_vector"] == [2]
-    graph = neighbor_graph(log, found, 4, 0)
+    assert [d.value for d in decisions if d.name == "no_vector"] == [2]
+    graph = neighbor_graph(decisions, found, 4, 0)
     assert (graph.similarities[zero] == 0).all()
     for document in zero:
         others = np.delete(np.arange(30), document)
@@ -142,9 +141,9 @@ def test_bad_vectors_are_refused_by_row(corpus):
             made(spec, corpus)
     given = np.zeros((30, 3))
     given[:5] = 1
-    found, log = made(given, corpus)
+    found, decisions = made(given, corpus)
     with refuses("it"):
-        neighbor_graph(log, found, 4, 0)
+        neighbor_graph(decisions, found, 4, 0)
 
 
 def test_an_approximate_search_is_told(corpus, monkeypatch):
@@ -153,7 +152,7 @@ def test_an_approximate_search_is_told(corpus, monkeypatch):
     monkeypatch.setattr(graph_module, "EXACT_LIMIT", 10)
     vectors = np.random.default_rng(0).normal(size=(2000, 8))
     many = Corpus.of([f"text {i}" for i in range(2000)])
-    found, log = made(vectors, many)
-    graph = neighbor_graph(log, found, 5, 0)
+    found, decisions = made(vectors, many)
+    graph = neighbor_graph(decisions, found, 5, 0)
     assert graph.method == "ivf"
-    assert [d.value for d in log.decisions if d.name == "recall"] == [graph.recall]
+    assert [d.value for d in decisions if d.name == "recall"] == [graph.recall]

@@ -76,7 +76,7 @@ def test_topics_search_and_explorer(data_folder, tmp_path_factory, drawn, seed):
             words = {word for row in rows for word in words_of(corpus.texts[row], rules)}
             assert topic.label and (topic.keywords or words <= {*result.term_counts.stop_words})
             assert {word for term in topic.keywords for word in term.split(" ")} <= words
-        et.report.write_explorer(result, folder / "explorer.html")
+        et.report.write_report(result, folder / "explorer.html")
         index = et.SearchIndex.build(corpus, folder / "index", encoder=None, languages=[])
         for row, text in enumerate(texts):
             for word in words_of(text)[:2]:

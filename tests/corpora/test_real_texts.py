@@ -55,7 +55,7 @@ def goes_through(frame, text, time, group, tmp_path, encoder):
         et.topics.save_result(result, tmp_path / "result")
         loaded = et.topics.load_result(tmp_path / "result")
         pd.testing.assert_frame_equal(et.topics.table(loaded), table)
-        et.report.write_explorer(result, tmp_path / "explorer.html")
+        et.report.write_report(result, tmp_path / "explorer.html")
         index = et.SearchIndex.build(corpus, tmp_path / "index", encoder=encoder)
         query = next(value for value in frame[text].dropna() if len(value) > 20)[:80]
         hits = index.search(query, k=5, mode="hybrid")

@@ -40,14 +40,13 @@ def test_all_scores_are_seen_and_no_tool_covers_the_legend(browser, tmp_path, n_
     assert tools <= legend + 1
 
 
-@pytest.mark.parametrize("kind", ["explorer", "report", "comparison"])
+@pytest.mark.parametrize("kind", ["report", "comparison"])
 def test_a_page_has_no_fault_that_keeps_people_out(browser, tmp_path, kind):
     rules = find_spec("axe_core_python")
     if rules is None:
         pytest.skip("needs axe-core-python, of which only the rules are read")
     written = make_comparison() if kind == "comparison" else make_result()
-    write = report.write_explorer if kind == "explorer" else report.write_report
-    browser.open(write(written, tmp_path / "page.html"))
+    browser.open(report.write_report(written, tmp_path / "page.html"))
     browser.wait("document.querySelector('[data-ready], .main-svg') !== null")
     browser.frame()
     axe = Path(rules.origin).with_name("axe.min.js").read_text("utf-8")

@@ -15,7 +15,7 @@ from embedtopics import report
 from embedtopics.corpus import Corpus
 from embedtopics.report._explorer import explorer_html
 from embedtopics.report._page_data import code_texts, indexed_terms, postings, varints
-from tests.factories import make_result, refuses
+from tests.factories import make_result
 from tests.report.test_page import NASTY
 
 
@@ -193,23 +193,30 @@ def test_very_long_texts_are_cut_and_the_page_says_so(monkeypatch):
     assert sum(map(len, texts)) <= 3000
 
 
-def test_levels_are_of_the_same_documents(result):
-    other = make_result(n_topics=3)
-    fewer = replace(other, documents=result.documents)
-    held = about(explorer_html(result, levels=[fewer]))
-    assert [len(level) for level in held["levels"]] == [3]
-    with refuses("levels"):
-        explorer_html(result, levels=[make_result(n_documents=20)])
+def test_the_page_names_themes_over_topics():
+    result = make_result(400, 9)
+    page = explorer_html(result)
+    themes = about(page)["themes"]
+    assert [theme["name"][0] for theme in themes] == [theme.label for theme in result.themes]
+    assert sorted(t for theme in themes for t in theme["topics"]) == list(range(1, 10))
+    assert [theme["name"][2] for theme in themes] == [theme.size for theme in result.themes]
+    places = [page.index(f'id="topic-{t}"') for theme in result.themes for t in theme.topics]
+    assert places == sorted(places) and page.count('class="theme"') == len(themes)
+    assert about(explorer_html(make_result(60, 3)))["themes"] == []
 
 
-def test_write_explorer_writes_one_file_and_a_notebook_shows_it_in_a_frame(tmp_path, result, page):
+def test_passages_know_their_text():
+    made = make_result(40, 2)
+    of_row = np.arange(len(made.corpus)) // 3
+    made.corpus.metadata["passage_of"] = [f"d{99 - n}" for n in of_row]
+    numbers = column(explorer_html(made), "wholes", np.uint32)
+    rows = of_row[made.documents.of_row >= 0]
+    assert len({*zip(rows, numbers, strict=True)}) == len({*rows}) == len({*numbers})
+
+
+def test_write_report_writes_one_file_and_a_notebook_shows_it_in_a_frame(tmp_path, result, page):
     path = tmp_path / "study.html"
-    assert report.write_explorer(result, path) == path
+    assert report.write_report(result, path) == path
     assert path.read_text(encoding="utf-8") == page
     shown = report.explorer(result)._repr_html_()
     assert shown.startswith('<iframe srcdoc="&lt;!doctype html&gt;') and shown.count("<") == 2
-    for nowhere in (tmp_path, tmp_path / "none" / "study.html"):
-        with refuses("path"):
-            report.write_explorer(result, nowhere)
-    with refuses("result"):
-        report.write_explorer("result", path)

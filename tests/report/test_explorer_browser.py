@@ -52,7 +52,7 @@ def result():
 
 @pytest.fixture(scope="module")
 def page(result, tmp_path_factory):
-    return report.write_explorer(result, tmp_path_factory.mktemp("explorer") / "study.html")
+    return report.write_report(result, tmp_path_factory.mktemp("explorer") / "study.html")
 
 
 @pytest.mark.parametrize(("hash_", "painter"), [("#gl=", "webgl2"), ("", "cpu")])
@@ -144,7 +144,7 @@ def test_a_group_becomes_a_filter_that_the_package_reads(browser, page, result):
 def test_corpora_of_any_size_open(browser, tmp_path, n_documents):
     n_topics = 0 if n_documents == 1 else 3
     made = make_result(n_documents=n_documents, n_topics=n_topics, dated=False)
-    opened(browser, report.write_explorer(made, tmp_path / "study.html"))
+    opened(browser, report.write_report(made, tmp_path / "study.html"))
     number = browser.ask("document.getElementById('number').textContent")
     assert number.startswith(f"{int((made.documents.of_row >= 0).sum())} document")
     check_console(browser)

@@ -23,6 +23,7 @@ from embedtopics.terms.results import TermCounts
 from embedtopics.topics._describe import count_by_settings, languages_of, term_settings_of
 from embedtopics.topics._pipeline import FitLog, note_terms
 from embedtopics.topics._relabel import checked_topic_id, edit_of, relabeled
+from embedtopics.topics.naming._score_labels import rescored
 from embedtopics.topics.results import Topic, TopicResult
 
 
@@ -63,8 +64,7 @@ def rename(result: TopicResult, labels: Mapping[Any, str] | Callable[[Topic], st
     Returns
     -------
     TopicResult
-        Shares everything except the labels with `result`. `score_labels` measures how well they
-        separate the texts of their topics.
+        Shares everything except the labels with `result`.
 
     Raises
     ------
@@ -86,7 +86,8 @@ def rename(result: TopicResult, labels: Mapping[Any, str] | Callable[[Topic], st
         topics[topic] = dataclasses.replace(
             topics[topic], label=name, is_named=True, label_auc=None
         )
-    return dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
+    renamed = dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
+    return rescored(renamed, result)
 
 
 LABELS = "labels.csv"

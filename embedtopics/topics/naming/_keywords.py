@@ -17,6 +17,7 @@ from embedtopics.terms._stop_words import repeats, stems_of
 from embedtopics.topics._describe import languages_of
 from embedtopics.topics._relabel import checked_topic_id, edit_of
 from embedtopics.topics._vectors import encode_uncached, encoder_of_fit
+from embedtopics.topics.naming._score_labels import rescored
 from embedtopics.topics.results import TopicResult
 
 Keywords: TypeAlias = list[list[tuple[str, float]]]
@@ -155,4 +156,5 @@ def with_keywords(result: TopicResult, keywords: Keywords | Mapping[int, Any]) -
     edit = edit_of(
         result, "with_keywords", {"keywords": lists}, message, list(lists), range(result.n_topics)
     )
-    return dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
+    described = dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
+    return rescored(described, result)

@@ -25,6 +25,7 @@ from embedtopics.corpus._texts import harmless, is_hidden
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.topics._relabel import edit_of
+from embedtopics.topics.naming._score_labels import rescored
 from embedtopics.topics.results import TopicResult
 
 DEFAULTS = {"temperature": 0.0, "max_tokens": 300, "timeout": 30.0}
@@ -69,8 +70,7 @@ def name_topics(
     OpenAI's chat completions, such as llama.cpp, vLLM or Ollama. Topics named by a person or by
     constraints are left out. A topic without a usable answer keeps its automatic name, and a
     decision gives the reason. Where several topics get one name, the smaller topics get a term in
-    brackets. Check the names against the terms; `score_labels` measures how well they find the
-    texts.
+    brackets. Check the names against the terms.
 
     Parameters
     ----------
@@ -132,9 +132,10 @@ def name_topics(
         message = f"{spell_count(len(labels), 'topic was', 'topics were')} named by {model}"
         ids = range(result.n_topics)
         history = (*history, edit_of(result, "rename", parameters, message, list(labels), ids))
-    return dataclasses.replace(
+    named = dataclasses.replace(
         result, topics=tuple(topics), decisions=(*result.decisions, *decisions), history=history
     )
+    return rescored(named, result)
 
 
 def questions_about(result: TopicResult) -> list[Question]:

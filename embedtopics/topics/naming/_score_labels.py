@@ -13,9 +13,17 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from embedtopics.decisions import Decision
+from embedtopics.encoders._registry import encoder_from_settings
+from embedtopics.errors import EmbedTopicsError
 from embedtopics.evaluation._bootstrap import wilson
-from embedtopics.protocols import Encoder, Float64Array, FloatArray
-from embedtopics.topics._vectors import cosines, encode_uncached, encoder_of_fit, row_centroids
+from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int64Array
+from embedtopics.topics._vectors import (
+    cosines,
+    encode_uncached,
+    encoder_of_fit,
+    matching_encoder,
+    row_centroids,
+)
 from embedtopics.topics.results import Topic, TopicResult
 
 N_TEXTS = 300  # of a topic, and of its siblings together
@@ -29,8 +37,9 @@ Encode = Callable[[Sequence[str]], FloatArray]
 def score_labels(result: TopicResult, encoder: Encoder | str | None = None) -> TopicResult:
     """Score how well the labels of topics find their texts among those of sibling topics.
 
-    A fit with an encoder of this package scores its labels. Names from a person or a language
-    model, and topics from edits, have no score until you call this function.
+    A fit with an encoder of this package scores its labels, and an edit those that it changes if
+    the encoder is on this machine. Fits of given embeddings, or by an object of your own, have no
+    scores until you call this function.
 
     Parameters
     ----------
@@ -63,12 +72,38 @@ def score_labels(result: TopicResult, encoder: Encoder | str | None = None) -> T
     return score_with(result, encode)
 
 
-def score_with(result: TopicResult, encode: Encode) -> TopicResult:
-    """Score the labels with a function that encodes texts."""
+def rescored(result: TopicResult, before: TopicResult) -> TopicResult:
+    """Score what an edit changed, if `before` has scores and its encoder is on this machine."""
+    settings = result.settings.get("encoder_settings") or {}
+    kind = settings.get("kind", "checkpoint")
+    was_scored = any(topic.label_auc is not None for topic in before.topics)
+    if not was_scored or kind not in ("checkpoint", "static"):  # others learn from all texts
+        return result
+
+    def encode(texts: Sequence[str]) -> FloatArray:
+        local = {"local_files_only": True} if kind == "checkpoint" else {}
+        model = matching_encoder(encoder_from_settings({**settings, **local}), result)
+        return encode_uncached(model, texts, result.embeddings.shape[1])
+
+    try:
+        return score_with(result, encode, only_new=True)
+    except EmbedTopicsError:  # an edit needs no encoder
+        return result
+
+
+def score_with(result: TopicResult, encode: Encode, *, only_new: bool = False) -> TopicResult:
+    """Score the labels, or those without a score, with a function that encodes texts."""
+    scored = [
+        one
+        for one in _topics_with_siblings(result)
+        if not only_new or None in (one[0].label_auc, one[0].keywords_auc)
+    ]
+    names = [name for topic, _, _ in scored for name in (_first_three(topic), topic.label)]
+    vectors = encode(names) if names else np.empty((0, 0), np.float32)
     topics = list(result.topics)
-    for topic, members, others in _topics_with_siblings(result):
-        vectors = encode([", ".join(topic.keywords[:3]), topic.label])
-        of_keywords, of_label = _wins(vectors, members, others)
+    for place, (topic, members, others) in enumerate(scored):
+        of_names, texts = vectors[2 * place : 2 * place + 2], result.embeddings
+        of_keywords, of_label = _wins(of_names, texts[members], texts[others])
         topics[topic.topic_id] = dataclasses.replace(
             topic, label_auc=_with_interval(*of_label), keywords_auc=float(of_keywords[0].mean())
         )
@@ -82,21 +117,25 @@ def score_with(result: TopicResult, encode: Encode) -> TopicResult:
     return dataclasses.replace(result, topics=tuple(topics), decisions=decisions)
 
 
-def _topics_with_siblings(result: TopicResult) -> Iterator[tuple[Topic, FloatArray, FloatArray]]:
-    """Yield topics with the vectors of some of their texts, and of some texts of their siblings."""
+def _first_three(topic: Topic) -> str:
+    return ", ".join(topic.keywords[:3])
+
+
+def _topics_with_siblings(result: TopicResult) -> Iterator[tuple[Topic, Int64Array, Int64Array]]:
+    """Yield topics with some of their documents, and some documents of their siblings."""
     if result.n_topics < 2:
         return
     means = row_centroids(result)
     near = cosines(means, means)
     np.fill_diagonal(near, -np.inf)
     siblings = np.argsort(-near, axis=1, kind="stable")[:, : min(N_SIBLINGS, result.n_topics - 1)]
-    labels, vectors = result.clustering.labels, result.embeddings
+    labels = result.clustering.labels
     for topic, others in zip(result.topics, siblings.tolist(), strict=True):
         # Documents are ordered by a hash of their content, so that the first are a fair sample.
         members = np.flatnonzero(labels == topic.topic_id)[:N_TEXTS]
         some = [np.flatnonzero(labels == other)[: N_TEXTS // len(others)] for other in others]
         if topic.keywords and min(len(members), sum(map(len, some))) >= MIN_TEXTS:
-            yield topic, vectors[members], vectors[np.concatenate(some)]
+            yield topic, members, np.concatenate(some)
 
 
 Wins = tuple[Float64Array, Float64Array]

@@ -26,7 +26,7 @@ from embedtopics.topics._describe import fitted_weighting, languages_of
 from embedtopics.topics._resolution import clusters_of
 from embedtopics.topics._vectors import topic_cosines
 from embedtopics.topics.reading.results import TopicHierarchy, TopicNode
-from embedtopics.topics.results import TopicResult
+from embedtopics.topics.results import Theme, TopicResult
 
 MERGES_AT_ONCE = 64
 N_TERMS, CANDIDATES = 10, 30
@@ -101,14 +101,18 @@ def themes(result: TopicResult) -> pd.DataFrame:
         Columns theme (label), size (rows), share (of the rows with text) and topics (ids, a tuple),
         the largest first. There are 4 to 12 themes; fewer than eight topics are their own themes.
     """
+    frame = pd.DataFrame(result.themes, columns=["label", "size", "share", "topics"])
+    return frame.rename(columns={"label": "theme"})
+
+
+def group_topics(result: TopicResult) -> tuple[Theme, ...]:
+    """Return the themes of a result, the largest first."""
     tree = hierarchy(result)
     n_texts = int(result.documents.weights.sum())
-    rows = [
-        (node.label, node.size, node.size / n_texts, tree.topics_under(number))
-        for number, node in ((number, tree.nodes[number]) for number in tree.themes)
-    ]
-    frame = pd.DataFrame(rows, columns=["theme", "size", "share", "topics"])
-    return frame.sort_values("size", ascending=False, kind="stable", ignore_index=True)
+    return tuple(
+        Theme(tree.nodes[i].label, size := tree.nodes[i].size, size / n_texts, tree.topics_under(i))
+        for i in tree.themes
+    )
 
 
 def _link(between: Float64Array) -> tuple[Int32Array, Float64Array, Int32Array]:
@@ -205,12 +209,13 @@ def _sums(topic_counts: csr_matrix, merges: Int32Array) -> Iterator[csr_matrix]:
             block = []
 
 
-def tree_text(hierarchy: TopicHierarchy, *, levels: Sequence[int] = ()) -> str:
+def tree_text(tree: TopicHierarchy | TopicResult, *, levels: Sequence[int] = ()) -> str:
     """Draw a hierarchy as text, with labels and sizes.
 
     Parameters
     ----------
-    hierarchy : TopicHierarchy
+    tree : TopicHierarchy or TopicResult
+        For a result, `hierarchy` of its topics.
     levels : sequence of int
         Numbers of groups at which the tree branches: ``(5, 20)`` draws five branches, which divide
         into twenty, which hold the topics. By default every merge is drawn.
@@ -239,16 +244,18 @@ def tree_text(hierarchy: TopicHierarchy, *, levels: Sequence[int] = ()) -> str:
     ├─ [0] rates · 10
     └─ [1] prices · 10
     """
-    if not hierarchy.n_topics:
+    if isinstance(tree, TopicResult):
+        tree = hierarchy(tree)
+    if not tree.n_topics:
         return "no topics"
-    branches = _branches(hierarchy, levels)
+    branches = _branches(tree, levels)
     lines = []
     # A stack, because a tree can be deeper than Python's recursion limit.
-    waiting = [(len(hierarchy.nodes) - 1, "", "")]
+    waiting = [(len(tree.nodes) - 1, "", "")]
     while waiting:
         node, first, rest = waiting.pop()
-        about = hierarchy.nodes[node]
-        number = f"[{node}] " if node < hierarchy.n_topics else ""
+        about = tree.nodes[node]
+        number = f"[{node}] " if node < tree.n_topics else ""
         # A label from the user may hold a line break.
         lines.append(f"{first}{number}{' '.join(about.label.split())} · {about.size:,}")
         below = branches.get(node, [])

@@ -1,14 +1,19 @@
 """Labels that are measured by the texts they find, beside scikit-learn's AUC and resampling."""
 
 import dataclasses
+import shutil
 import zlib
 
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
 
 import embedtopics as et
 from embedtopics import topics
+from embedtopics.encoders import StaticEncoder
 from embedtopics.terms._keywords import unique_labels
 from embedtopics.topics import load_result, save_result
 from embedtopics.topics._vectors import row_centroids
@@ -119,6 +124,32 @@ def test_scores_stay_with_what_they_are_of(result, tmp_path):
     renamed = topics.rename(scored, {2: "Other"})
     assert renamed.topics[2].label_auc is None
     assert renamed.topics[2].keywords_auc == scored.topics[2].keywords_auc
+
+
+def test_edits_score_what_they_change_while_the_encoder_is_at_hand(tmp_path):
+    rows = list(make_result(300, 4).corpus.texts)
+    words = sorted({word for row in rows for word in row.lower().replace(".", " ").split()})
+    ids = {word: i for i, word in enumerate(["[UNK]", *words])}
+    tokenizer = Tokenizer(WordLevel(ids, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    table = np.random.default_rng(0).normal(size=(len(ids), 16))
+    StaticEncoder.from_arrays(table, tokenizer).save(tmp_path / "static")
+    model = et.TopicModel(StaticEncoder(tmp_path / "static"), n_topics=4, languages=["en"])
+    fitted = model.fit(rows).result_
+
+    def scores(result):
+        return [(topic.label_auc, topic.keywords_auc) for topic in result.topics]
+
+    for edited in (
+        topics.merge(fitted, [[0, 1]]),
+        topics.at_resolution(fitted, 3),
+        topics.rename(fitted, {0: words[5]}),
+    ):
+        assert None not in dict(scores(edited)) and set(scores(edited)) - set(scores(fitted))
+        new = set(scores(edited)) - set(scores(fitted))
+        assert new <= set(scores(topics.score_labels(edited)))
+    shutil.rmtree(tmp_path / "static")
+    assert None in dict(scores(topics.merge(fitted, [[0, 1]])))
 
 
 def test_few_texts_and_single_topics_have_no_score():

@@ -182,7 +182,9 @@ def fitted(toy):
 
 def test_table_adds_up(fitted, toy):
     frame = et.topics.table(fitted, n_terms=4, n_examples=2)
-    assert list(frame.columns) == ["topic", "label", "terms", "examples", "size", "share"]
+    columns = ["topic", "label", "terms", "examples", "theme", "size", "share"]
+    assert list(frame.columns) == columns
+    assert frame["theme"].tolist() == frame["label"].tolist()  # fewer than eight topics
     assert frame["size"].sum() == len(toy[0])
     assert frame["share"].sum() == pytest.approx(1.0)
     topics = frame[frame["topic"] >= 0]

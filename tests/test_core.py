@@ -78,7 +78,6 @@ et.TokenClassifier().fit([["a", "b"]] * 9, [["A", "B"]] * 9)
 et.TokenClassifier(method="fine_tune").fit([["a", "b"]] * 9, [["A", "B"]] * 9)
 et.probing.hidden_states(["a"])
 et.probing.random_states(["a"])
-et.probing.attention("a")
 et.probing.probe
 et.pretraining.pretrain("all-MiniLM-L6-v2", texts, out="o")
 et.pretraining.train_tokenizer(texts)

@@ -80,10 +80,6 @@ def caption(text: str, length: int) -> str:
 ASSUMED_WIDTH = 1100
 """Pixels for which a figure without a width is laid out."""
 
-# Lightness falls evenly, so that the order is visible to every kind of colour vision and in print.
-SCALE = [[0.0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1.0, "#08306b"]]
-"""Colours of heat maps."""
-
 GRID = "#e6e9ed"
 GREY = "#8a94a3"
 HIDDEN = {"visible": False, "showgrid": False, "zeroline": False}
@@ -292,10 +288,3 @@ def title_notes(lines: Sequence[str], top: float, *, left: float = 0, size: int 
         note(line, up="top", xshift=-left, yshift=top - 20 * i, **font)
         for i, (line, font) in enumerate(zip(lines, fonts, strict=False))
     ]
-
-
-def color_bar(title: str, n_ticks: int) -> Spec:
-    """Return the scale of a heat map, at the upper right."""
-    bar: Spec = {"thickness": 12, "len": 180, "lenmode": "pixels", "outlinewidth": 0}
-    bar |= {"y": 1, "yanchor": "top", "tickfont": {"color": MUTED, "size": 11}, "nticks": n_ticks}
-    return {**bar, "title": {"text": title, "font": {"color": MUTED, "size": 12}}}

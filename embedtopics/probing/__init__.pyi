@@ -1,8 +1,6 @@
-from ._extract import attention as attention
+from ._contextualization import contextualization as contextualization
 from ._extract import hidden_states as hidden_states
 from ._extract import random_states as random_states
-from ._geometry import cka as cka
-from ._geometry import contextualization as contextualization
 from ._layers import pooled as pooled
 from ._sentence_tasks import sentence_task as sentence_task
 from ._tasks import text_task as text_task

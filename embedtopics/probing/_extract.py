@@ -1,4 +1,4 @@
-"""What an encoder computes inside: hidden states of all layers, and attention weights."""
+"""Hidden states of all layers of an encoder, on disk."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.display import progress_bar
 from embedtopics._utils.folders import MANIFEST, replacing_folder
 from embedtopics.decisions import Decision, counted
-from embedtopics.encoders._base import readable, require_torch
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, PlainVocabulary, load_vocabulary
 from embedtopics.encoders.sentence._running import longest_first, token_batches
-from embedtopics.errors import InputError, ModelLoadError
+from embedtopics.errors import InputError
 from embedtopics.probing._layers import Layers, layer_numbers
 from embedtopics.probing._open import (
     CheckpointSource,
@@ -50,7 +49,7 @@ from embedtopics.probing._storage import (
     open_store,
     write_store,
 )
-from embedtopics.probing.results import Attention, HiddenStates
+from embedtopics.probing.results import HiddenStates
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
 if TYPE_CHECKING:
@@ -391,58 +390,3 @@ def _write_blocks(
             )
             n_clipped += append_block(folder, layers, vectors, description["dtype"])
     return n_clipped
-
-
-def attention(text: str | Sequence[str], encoder: Any = DEFAULT_MODEL) -> Attention:
-    """Return the attention weights of one text.
-
-    Attention weights show where information can flow; they do not explain predictions (Jain &
-    Wallace 2019).
-
-    Parameters
-    ----------
-    text : str or sequence of str
-        One text, or the words of one.
-    encoder : str, path or SentenceEncoder
-
-    Returns
-    -------
-    Attention
-        Special tokens included.
-
-    Raises
-    ------
-    InputError
-        If the text is empty or longer than the encoder's maximum.
-    ModelLoadError
-        If the checkpoint cannot be loaded, or does not return its attention.
-    """
-    torch = require_torch("attention")
-    [whole] = read_texts([text]).texts
-    source = source_of(encoder)
-    vocabulary = load_vocabulary(source.checkpoint, source.trusts_code)
-    encoding = vocabulary.tokenizer.encode(readable(whole))
-    if all(encoding.special_tokens_mask):
-        raise InputError("text", "a text with at least one token", whole)
-    if len(encoding) > source.max_length:
-        expected = f"of at most {source.max_length} tokens for {source.name}"
-        raise InputError("text", expected, found=f"{len(encoding)} tokens")
-    # Other implementations do not keep the weights.
-    loaded = load_layers(source, attention="eager")
-    ids = torch.tensor([encoding.ids], device=loaded.device)
-    mask = torch.ones_like(ids)
-    with torch.inference_mode():
-        output = loaded.model(input_ids=ids, attention_mask=mask, output_attentions=True)
-    attentions = getattr(output, "attentions", None) or ()
-    weights = [layer[0].float().cpu().numpy() for layer in attentions if layer is not None]
-    if len(weights) != loaded.n_layers - 1:
-        returned = f"the attention of {len(weights)} of {loaded.n_layers - 1} layers"
-        raise ModelLoadError(f"{source.name} returns {returned}; choose another checkpoint")
-    # Tokens as they are written in the text, special ones by name.
-    named = zip(encoding.tokens, encoding.offsets, encoding.special_tokens_mask, strict=True)
-    tokens = tuple(
-        token if special else whole[begin:end].strip() or token
-        for token, (begin, end), special in named
-    )
-    layers = tuple(range(1, loaded.n_layers))
-    return Attention(whole, tokens, layers, np.stack(weights), source.name)

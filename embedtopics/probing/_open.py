@@ -63,14 +63,12 @@ def source_of(encoder: Any) -> CheckpointSource:
     return CheckpointSource(transformer.name, recipe.checkpoint, length, trusts_code, decisions)
 
 
-def load_layers(source: CheckpointSource, attention: str | None = None) -> LayeredModel:
+def load_layers(source: CheckpointSource) -> LayeredModel:
     """Load a transformer, and see on two sequences that it has all layers, and whether causal."""
     device = "cuda" if has_gpu() else "cpu"
     checkpoint = source.checkpoint
     named = f"{checkpoint.folder} of the family {checkpoint.family!r}"
-    model: Any = load_model(
-        checkpoint, attention=attention, trust_remote_code=source.trusts_code
-    ).to(device)
+    model: Any = load_model(checkpoint, trust_remote_code=source.trusts_code).to(device)
     import torch
 
     padding = getattr(model.config, "pad_token_id", None)

@@ -1,4 +1,4 @@
-"""Results of probing: hidden states, attention, tasks, scores by layer and treebanks."""
+"""Results of probing: hidden states, tasks, scores by layer and treebanks."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from embedtopics._utils.display import Displayed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation.results import ScoreTable
-from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Array
+from embedtopics.protocols import BoolArray, Float64Array, Int32Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,48 +104,6 @@ class HiddenStates(Displayed):
     def to_frame(self) -> pd.DataFrame:
         """Return one row per unit: text, word and position."""
         columns = {"text": self.of_text, "word": list(self.words), "position": self.position}
-        return pd.DataFrame(columns)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Attention(Displayed):
-    """The attention weights in one text, by layer and head.
-
-    Parameters
-    ----------
-    text : str
-    tokens : tuple of str
-        As written in the text, special tokens by name.
-    layers : tuple of int
-        From 1: the embedding layer has no attention.
-    weights : float32 ndarray of shape (n_layers, n_heads, n_tokens, n_tokens)
-        Row i is how much token i attends to each token; it sums to 1.
-    encoder : str
-    """
-
-    text: str
-    tokens: tuple[str, ...]
-    layers: tuple[int, ...]
-    weights: FloatArray
-    encoder: str
-
-    def _summary(self) -> str:
-        n_layers, n_heads, n_tokens, _ = self.weights.shape
-        return f"{n_tokens} tokens, {n_layers} layers of {n_heads} heads, {self.encoder}"
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row per layer, head and pair of tokens.
-
-        Columns layer, head, token, attended and weight.
-        """
-        n_layers, n_heads, n, _ = self.weights.shape
-        columns = {
-            "layer": np.repeat(self.layers, n_heads * n * n),
-            "head": np.tile(np.repeat(np.arange(n_heads), n * n), n_layers),
-            "token": list(np.repeat(self.tokens, n)) * (n_layers * n_heads),
-            "attended": list(self.tokens) * (n_layers * n_heads * n),
-            "weight": self.weights.ravel(),
-        }
         return pd.DataFrame(columns)
 
 
@@ -379,44 +337,6 @@ class Contextualization(ScoreTable[GeometryScore]):
 
     def _summary(self) -> str:
         return f"{len(self.words):,} words on {len(self.layers)} layers, {self.encoder}"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LayerSimilarity(Displayed):
-    """The linear CKA of the layers of an encoder.
-
-    Parameters
-    ----------
-    encoder : str
-    layers : tuple of int
-    values : float64 ndarray of shape (n_layers, n_layers)
-        1 for layers that differ only by a rotation, a translation and a scale.
-    errors : float64 ndarray of shape (n_layers, n_layers)
-        Standard errors, by a jackknife over groups of texts; NaN where texts are too few.
-    n_units, n_texts : int
-    decisions : tuple of Decision
-    """
-
-    encoder: str
-    layers: tuple[int, ...]
-    values: Float64Array
-    errors: Float64Array
-    n_units: int
-    n_texts: int
-    decisions: tuple[Decision, ...] = ()
-
-    def _summary(self) -> str:
-        return f"linear CKA of {self.n_units:,} units, {self.encoder}"
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row per pair of layers: layer_a, layer_b, value and error."""
-        columns = {
-            "layer_a": np.repeat(self.layers, len(self.layers)),
-            "layer_b": np.tile(self.layers, len(self.layers)),
-            "value": self.values.ravel(),
-            "error": self.errors.ravel(),
-        }
-        return pd.DataFrame(columns)
 
 
 @dataclass(frozen=True)

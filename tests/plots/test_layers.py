@@ -1,16 +1,13 @@
 import dataclasses
-import json
 
 import numpy as np
 import pytest
 
 from embedtopics import plots
 from embedtopics.probing.results import (
-    Attention,
     Contextualization,
     GeometryScore,
     LayerScores,
-    LayerSimilarity,
     ProbeScore,
     ScalarMix,
 )
@@ -144,76 +141,6 @@ def test_a_metric_without_scores_is_refused():
         plots.layers(scores(), "uuas")
 
 
-def similarity(n=4, **more):
-    rng = np.random.default_rng(0)
-    values, errors = rng.uniform(-0.1, 1, (n, n)), rng.uniform(0, 0.1, (n, n))
-    errors[0, 0] = NAN
-    return LayerSimilarity(
-        **{"encoder": "one", "layers": tuple(range(n)), "values": values,
-           "errors": errors, "n_units": 500, "n_texts": 50, **more}
-    )  # fmt: skip
-
-
-def test_cka_holds_every_pair_of_layers_and_prints_it_where_there_is_room():
-    layers = similarity()
-    figure = plots.cka(layers)
-    (heat,) = figure.data
-    np.testing.assert_allclose(np.array(heat.z, dtype=float), layers.values)
-    assert (heat.zmin, heat.zmax) == (0.0, 1.0)
-    printed = {(n.y, n.x): n.text for n in figure.layout.annotations if n.xref in (None, "x")}
-    assert printed == {(a, b): f"{layers.values[a, b]:.2f}" for a in range(4) for b in range(4)}
-    text = heat.text[1][2]
-    assert text.startswith("layer 1<br>layer 2")
-    assert f"{layers.values[1, 2]:.3f}, standard error {layers.errors[1, 2]:.3f}" in text
-    assert "error" not in heat.text[0][0]
-    assert figure.layout.xaxis.title.text == figure.layout.yaxis.title.text == "layer"
-    assert figure.layout.annotations[0].text == "<b>one</b>"
-    assert not [n for n in plots.cka(similarity(40)).layout.annotations if n.xref is None]
-
-
-def looks(tokens=("[CLS]", "the", "bat", "the", "[SEP]"), n_layers=3, n_heads=4, **more):
-    rng = np.random.default_rng(0)
-    weights = rng.dirichlet(np.ones(len(tokens)), size=(n_layers, n_heads, len(tokens)))
-    return Attention(
-        **{"text": "the bat the", "tokens": tuple(tokens), "encoder": "made",
-           "layers": tuple(range(1, n_layers + 1)), "weights": weights.astype(np.float32), **more}
-    )  # fmt: skip
-
-
-def test_attention_is_a_matrix_a_head_on_one_scale():
-    found = looks()
-    figure = plots.attention(found, 2)
-    assert [t.name for t in figure.data] == [f"head {i}" for i in range(4)]
-    for head, matrix in enumerate(figure.data):
-        np.testing.assert_allclose(matrix.z, found.weights[1, head])
-        assert (matrix.zmin, matrix.zmax) == (0.0, pytest.approx(found.weights[1].max()))
-        assert list(matrix.customdata[2][0]) == ["bat\u200e", "[CLS]\u200e"]
-    # the same token twice stays two rows
-    assert list(figure.layout.yaxis.tickvals) == [0, 1, 2, 3, 4]
-    assert figure.layout.yaxis.range == (4.5, -0.5)
-    some = plots.attention(found, -1, [3, 0])
-    np.testing.assert_allclose(some.data[0].z, found.weights[2, 3])
-    assert sum(bool(t.showscale) for t in some.data) == 1
-
-
-def test_tokens_are_no_markup():
-    written = plots.attention(
-        looks([HOSTILE, "<script>", "%{z}", "\u202eبات"], text=HOSTILE, encoder=HOSTILE), 1, 0
-    ).to_json()
-    assert "<b onclick" not in written and "<script" not in written and "$x$" not in written
-    (matrix,) = json.loads(written)["data"]
-    assert "%{z}" in matrix["customdata"][0][2][1] and "\u202e" not in written
-
-
-def test_layers_and_heads_that_are_not_there_are_refused():
-    for layer in (0, 4, -4, "1"):
-        with refuses("layer"):
-            plots.attention(looks(), layer)
-    for head in (4, [0, -1], [], "first"):
-        with refuses("head"):
-            plots.attention(looks(), 1, head)
-
-
 def geometry(measures, n=4, **more):
     rng = np.random.default_rng(0)
     made = []
@@ -255,7 +182,6 @@ def test_names_of_tasks_encoders_and_kinds_are_no_markup():
     found = dataclasses.replace(scores(HOSTILE, extra=extra), encoder=HOSTILE)
     for figure in (
         plots.layers(found),
-        plots.cka(similarity(encoder=HOSTILE)),
         plots.contextualization(geometry(["self-similarity"], encoder=HOSTILE)),
     ):
         assert "<b onclick" not in figure.to_json() and "$x$" not in figure.to_json()

@@ -56,8 +56,3 @@ def test_parameters_that_do_not_go_together_are_refused():
 def test_states_of_whole_texts_have_no_words(function, good):
     with refuses("states"):
         function(random_states(["w"], unit="text"), **good)
-
-
-def test_too_few_units_are_refused():
-    with refuses("states"):
-        probing.cka(random_states(["a b", "c"]))

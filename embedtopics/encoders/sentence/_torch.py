@@ -52,7 +52,6 @@ def load_model(
     checkpoint: Checkpoint,
     *,
     dtype: str = "float32",
-    attention: str | None = None,
     trust_remote_code: bool = False,
 ) -> Any:
     """Load a checkpoint's transformer on the CPU, ready to encode."""
@@ -68,7 +67,6 @@ def load_model(
             local_files_only=not trust_remote_code,
             trust_remote_code=trust_remote_code,
             output_loading_info=True,
-            **({} if attention is None else {"attn_implementation": attention}),
         )
     # Missing weights would be initialized at random. The pooler is not used: it was trained to
     # predict the next sentence.

@@ -3,7 +3,7 @@ from itertools import combinations
 import numpy as np
 
 from embedtopics import probing
-from embedtopics.probing import _geometry
+from embedtopics.probing import _contextualization
 from tests.probing.made import made_states, random_states, reordered, unit
 
 WORDS = "alpha beta gamma delta epsilon".split()
@@ -100,7 +100,7 @@ def test_equal_sentences_are_one_context_and_marks_are_no_words():
 
 def test_draws_do_not_depend_on_the_order_of_the_texts(monkeypatch):
     for name, value in {"MAX_USES": 6, "N_WORDS": 3, "N_SENTENCES": 7}.items():
-        monkeypatch.setattr(_geometry, name, value)
+        monkeypatch.setattr(_contextualization, name, value)
     texts = made_texts(30)
     states = random_states(texts, width=5, seed=8)
     other, _ = reordered(states)

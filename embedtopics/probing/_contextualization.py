@@ -1,9 +1,8 @@
-"""Geometry of the layers: similarity of layers by CKA, and contextualization of words."""
+"""Contextualization: how much the vectors of a word depend on its context, layer by layer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -11,160 +10,13 @@ from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_counts
-from embedtopics.probing._layers import (
-    Space,
-    blocks,
-    lengths_of,
-    one_blas_thread,
-    open_space,
-)
-from embedtopics.probing.results import (
-    Contextualization,
-    GeometryScore,
-    HiddenStates,
-    LayerSimilarity,
-)
+from embedtopics.probing._layers import Space, blocks, lengths_of, one_blas_thread, open_space
+from embedtopics.probing.results import Contextualization, GeometryScore, HiddenStates
 from embedtopics.probing.words._uses import refuse_texts, types_of
 from embedtopics.protocols import Float64Array, Int64Array, RandomState
 
-LEAST_VARIANCE = 1e-12
-"""Of a layer, as a share of its mean square: less is rounding."""
-
-MOST_UNITS, N_FOLDS = 10_000, 10
-"""Units that are compared by CKA, and groups of texts of its jackknife."""
-
 MAX_USES, N_WORDS, N_SENTENCES = 20, 1000, 1000
 """Uses of a word, words and sentences that are compared for contextualization."""
-
-Parts = list[tuple[int, Int64Array]]
-"""Units that are read together, and the fold that they are in."""
-
-
-def cka(states: HiddenStates, *, random_state: RandomState = 0) -> LayerSimilarity:
-    """Compare the layers of an encoder by linear centered kernel alignment.
-
-    For centered vectors X and Y of the same units, CKA is the squared Frobenius norm of their
-    cross-covariance over the product of the norms of their covariances (Kornblith et al. 2019,
-    equation 4 and the feature form of section 3). It is 1 for spaces that differ only by a
-    rotation, a translation and a scale. Few units in many dimensions bias it towards 1.
-
-    Parameters
-    ----------
-    states : HiddenStates
-        Of more than 10,000 units a sample is compared, whole texts at a time.
-    random_state : int, Generator or None
-        Seed of the sample, and of the ten groups of texts of the jackknife, which estimates the
-        standard errors.
-
-    Returns
-    -------
-    LayerSimilarity
-        NaN for a layer of equal vectors.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than four units.
-    """
-    folds, n_texts, decisions = _drawn(states, resolve_seed(random_state))
-    n_units = sum(map(len, folds))
-    if n_units < 4:
-        raise InputError("states", "at least 4 units with a vector", found=f"{n_units}")
-    parts = [(f, rows[part]) for f, rows in enumerate(folds) for part in blocks(len(rows), 2048)]
-    with one_blas_thread():
-        alignments = _alignments([_Layer(open_space(states, n), parts) for n in states.layers])
-    without, n = alignments[1:], len(alignments) - 1
-    errors = (
-        np.sqrt((n - 1) * without.var(axis=0)) if n > 1 else np.full_like(alignments[0], np.nan)
-    )
-    return LayerSimilarity(
-        encoder=states.encoder,
-        layers=states.layers,
-        values=alignments[0],
-        errors=errors,
-        n_units=n_units,
-        n_texts=n_texts,
-        decisions=(*states.decisions, *decisions),
-    )
-
-
-class _Layer:
-    """The vectors of one layer around their mean, read in parts of folds."""
-
-    def __init__(self, space: Space, parts: Parts) -> None:
-        self.space, self.parts = space, parts
-        self.sums = np.zeros((parts[-1][0] + 1, space.vectors.shape[1]))
-        sizes, self.square = np.zeros(len(self.sums)), 0.0
-        for fold, rows in parts:
-            vectors = space.raw(rows)
-            sizes[fold] += len(rows)
-            self.sums[fold] += vectors.sum(axis=0)
-            self.square += float(np.einsum("ij,ij->", vectors, vectors))
-        self.mean = self.sums.sum(axis=0) / sizes.sum()
-        self.rest = sizes.sum() - sizes
-        # Of the vectors around the mean of all, where the mean of all but one fold lies.
-        self.shifts = (sizes[:, None] * self.mean - self.sums) / np.maximum(self.rest, 1)[:, None]
-
-
-def _alignments(layers: list[_Layer]) -> Float64Array:
-    """Return those of all pairs, then without each fold, of shape (1 + n_folds, n, n)."""
-    n = len(layers)
-    alone = [_dependence(one, one) for one in layers]
-    values = np.full((1 + len(layers[0].sums), n, n), np.nan)
-    for i, j in combinations_with_replacement(range(n), 2):
-        shared = alone[i] if i == j else _dependence(layers[i], layers[j])
-        is_defined = (alone[i] > 0) & (alone[j] > 0)
-        values[is_defined, i, j] = shared[is_defined] / np.sqrt(
-            alone[i][is_defined] * alone[j][is_defined]
-        )
-        values[:, j, i] = values[:, i, j]
-    return values
-
-
-def _dependence(a: _Layer, b: _Layer) -> Float64Array:
-    """Return the squared norm of what two layers share, then without each fold."""
-    # The sum of outer products over each fold: to leave one out, it is subtracted.
-    crosses = np.zeros((len(a.sums), len(a.mean), len(b.mean)))
-    for fold, rows in a.parts:
-        left = a.space.raw(rows) - a.mean
-        crosses[fold] += left.T @ (left if a is b else b.space.raw(rows) - b.mean)
-    whole = crosses.sum(axis=0)
-    norms = [_norm(whole)]
-    for fold, cross in enumerate(crosses):
-        moved = a.rest[fold] * np.multiply.outer(a.shifts[fold], b.shifts[fold])
-        norms.append(_norm(whole - cross - moved))
-    is_constant = a is b and np.trace(whole) <= LEAST_VARIANCE * a.square
-    return np.full(len(norms), np.nan) if is_constant else np.array(norms)
-
-
-def _norm(cross: Float64Array) -> float:
-    return float(np.einsum("ij,ij->", cross, cross))
-
-
-def _drawn(states: HiddenStates, seed: int) -> tuple[list[Int64Array], int, list[Decision]]:
-    """Return the units of each fold, in the order of the contents of their texts; n texts."""
-    present = ~states.missing
-    counts = np.bincount(states.of_text[present], minlength=len(states.texts))
-    nonempty = np.flatnonzero(counts).tolist()
-    ordered = np.array(sorted(nonempty, key=lambda t: states.texts[t]), dtype=np.int64)
-    texts = ordered[np.random.default_rng(seed).permutation(len(ordered))]
-    decisions = []
-    total = int(present.sum())
-    if total > MOST_UNITS:
-        needed = int(np.searchsorted(np.cumsum(counts[texts]), MOST_UNITS)) + 1
-        texts = texts[:needed]
-        n = int(counts[texts].sum())
-        message = f"{n:,} of {total:,} units, those of {needed:,} random texts, were compared."
-        decisions = [Decision("probing", "units_drawn", n, message)]
-    n_folds = N_FOLDS if len(texts) >= N_FOLDS else 1
-    folds = []
-    for fold in range(n_folds if len(texts) else 0):
-        slices = map(states.rows_of, texts[fold::n_folds].tolist())
-        folds.append(
-            np.concatenate([rows.start + np.flatnonzero(present[rows]) for rows in slices])
-        )
-    return folds, len(texts), decisions
-
 
 PAIRS_AT_ONCE = 50_000
 

@@ -1,4 +1,4 @@
-"""Checks of texts, languages of checkpoints, the folder of the cache, uploads to the hub."""
+"""Checks of texts and tokenizers, languages of checkpoints, and the folder of the cache."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import tempfile
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.checks import require
-from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import parse_json
 from embedtopics.corpus.results import LanguageShares
 from embedtopics.decisions import Decision
@@ -240,37 +238,3 @@ def placing(folder: Path) -> Iterator[Path]:
                 raise
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-
-
-# Never uploaded: code, pickles and hidden files that happen to lie in the folder.
-_NEVER = ("*.py", "*.pyc", "*.bin", "*.pt", "*.pkl", "*.pickle", ".*", "*/.*")
-
-
-def upload(folder: Path, repo_id: str, what: str, private: bool, token: str | None) -> str:
-    """Upload a folder to the Hugging Face hub, privately by default; return its address."""
-    from huggingface_hub import HfApi
-
-    api = HfApi(token=token, library_name="embedtopics")
-    try:
-        api.create_repo(repo_id, private=private, exist_ok=True)
-        if private and not api.model_info(repo_id).private:
-            raise InputError(
-                f"{repo_id} is public, so nothing was uploaded; choose another repository, make "
-                "this one private, or pass private=False"
-            )
-        with warnings.catch_warnings():
-            # The hub takes Arrow and parquet files for a misplaced data set.
-            warnings.filterwarnings("ignore", "It seems that you are about to commit a data")
-            commit = api.upload_folder(
-                repo_id=repo_id, folder_path=folder, commit_message=f"Upload {what}",
-                ignore_patterns=list(_NEVER),
-            )  # fmt: skip
-    except InputError:
-        raise
-    # The exceptions come from the HTTP library under the client.
-    except Exception as error:
-        raise InputError(
-            f"could not upload to {repo_id}: {one_line(error)}; check the name and the network, "
-            "and log in (hf auth login) with permission to write there"
-        ) from error
-    return str(commit.commit_url)

@@ -10,8 +10,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -20,7 +18,7 @@ import numpy as np
 from embedtopics._utils.checks import checked_choice, optional_count, require
 from embedtopics.corpus._windows import Span
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._base import check_texts, require_torch, unit_vectors, upload
+from embedtopics.encoders._base import check_texts, require_torch, unit_vectors
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 
@@ -307,37 +305,6 @@ class BaseEncoder:
         """Set arguments; the encoder loses its fit."""
         self.__dict__ = type(self)(**{**self._arguments, **params}).__dict__
         return self
-
-    def push_to_hub(self, repo_id: str, *, private: bool = True, token: str | None = None) -> str:
-        """Upload to the Hugging Face hub; Python files and pickled weights are left out.
-
-        Parameters
-        ----------
-        repo_id : str
-            "user/name"; created if it does not exist.
-        private : bool
-            Whether only you can see the repository. If True, an existing public repository is
-            refused.
-        token : str, optional
-            By default the token that ``hf auth login`` stored.
-
-        Returns
-        -------
-        str
-            Address of the commit.
-
-        Raises
-        ------
-        InputError
-            If the name is invalid, nothing can be uploaded, the client is offline, or the hub
-            refuses.
-        """
-        if not hasattr(self, "save"):
-            raise InputError("encoder", "a SentenceEncoder of a folder, or a StaticEncoder", self)
-        with TemporaryDirectory() as parent:
-            folder = Path(parent) / "content"
-            self.save(folder)
-            return upload(folder, repo_id, "an encoder", private, token)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_fitted

@@ -11,7 +11,6 @@ import numpy as np
 
 from embedtopics._utils.folders import replacing_file
 from embedtopics.corpus._texts import distinct_names
-from embedtopics.errors import InputError
 from embedtopics.retrieval._reader import IndexVersion
 from embedtopics.retrieval.storage._collection import Collection
 
@@ -26,8 +25,6 @@ def export_parquet(collection: Collection, version: IndexVersion, path: Path) ->
 
     kinds = {name: kind for name, kind in collection.columns().items() if kind != "missing"}
     names = dict(zip(kinds, distinct_names([*kinds], _PASSAGE_COLUMNS), strict=True))
-    if not version.snapshot.n_documents:
-        raise InputError("The index has no documents to export; add some first.")
     schema = _schema(version.n_dimensions, kinds, names)
     n = 0
     with replacing_file(path) as fresh, pq.ParquetWriter(fresh, schema) as writer:

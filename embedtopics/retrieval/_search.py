@@ -139,8 +139,8 @@ def search(
     options: SearchOptions,
 ) -> SearchHits:
     """Search for one query or several; see `SearchIndex.search`."""
-    texts, collection = _as_texts(queries), reader.collection
-    is_single = isinstance(queries, str)
+    is_single, collection = isinstance(queries, str), reader.collection
+    texts = (queries,) if isinstance(queries, str) else tuple(queries)
     reranker = None if options.reranker is None else resolve_reranker(options.reranker)
     if reader.newest().words_only:
         options = _lexical_options(options, vectors)
@@ -174,14 +174,6 @@ def search(
         )  # fmt: skip
 
     return reader.answer(answer)
-
-
-def _as_texts(queries: str | Sequence[str]) -> tuple[str, ...]:
-    texts = (queries,) if isinstance(queries, str) else tuple(queries)
-    for row, query in enumerate(texts):
-        if not isinstance(query, str):
-            raise InputError("queries", "a string or strings", query, row=row)
-    return texts
 
 
 def _lexical_options(options: SearchOptions, vectors: object) -> SearchOptions:

@@ -197,8 +197,6 @@ def test_queries_of_all_kinds(pets):
     assert len(long.hits[0]) == 2
     assert pets.search("cat \ud800 \0", 1)[0].text == "the cat purrs"
     assert len(pets.search(pd.Series(["cat", "dog"]))) == 2
-    with refuses("queries", row=1):
-        pets.search(["cat", 3])
 
 
 def test_decisions_say_which_query_they_are_about(pets):
@@ -292,8 +290,7 @@ def test_export_renames_columns_that_would_be_its_own(tmp_path):
     assert index.export(tmp_path / "x.parquet") == 1
     assert "start_2" in pd.read_parquet(tmp_path / "x.parquet")
     index.remove(["a"])
-    with pytest.raises(InputError, match="no documents to export"):
-        index.export(tmp_path / "x.parquet")
+    assert index.export(tmp_path / "x.parquet") == 0
 
 
 def test_documents_are_looked_up(index, frame):

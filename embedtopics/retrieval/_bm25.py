@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.folders import parse_json
-from embedtopics.errors import CorruptFileError
+from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
 from embedtopics.retrieval.storage._catalog import damage
 from embedtopics.terms._languages import checked_languages
@@ -94,15 +94,26 @@ class LexicalSettings:
 
 
 def lexical_settings(
-    languages: Iterable[str], *, stems: bool = True, rules: WordRules = PLAIN
+    languages: Iterable[str],
+    *,
+    stop_words: Iterable[str] | None = None,
+    stems: bool = True,
+    rules: WordRules = PLAIN,
 ) -> LexicalSettings:
     """Return the settings for a collection in some languages (ISO 639-1)."""
     # All documents share the rules of all languages: every third headline of 633 French and 710
     # English articles (MasakhaNEWS, first 1,500 characters) finds its article with an MRR@10 of
     # 0.775 and 0.934 in one index, and of 0.775 and 0.937 in one index for each language.
     codes = checked_languages(list(languages))
-    words = sorted({*stop_words_for(codes, general=False, rules=rules)})
-    return LexicalSettings(tuple(words), codes if stems else (), words=rules)
+    listed = ["auto"] if stop_words is None else list(stop_words)
+    for row, value in enumerate(listed):
+        if not isinstance(value, str):
+            raise InputError("stop_words", "strings", value, row=row)
+    # In the spelling of the tokenizer.
+    words = {word for text in listed if text != "auto" for word in words_of(text, rules)}
+    if "auto" in listed:
+        words |= {*stop_words_for(codes, general=False, rules=rules)}
+    return LexicalSettings(tuple(sorted(words)), codes if stems else (), words=rules)
 
 
 _STOP = "\x1f"

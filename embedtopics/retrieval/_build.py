@@ -45,6 +45,7 @@ class BuildOptions:
     passages: bool
     dense: DenseSettings
     languages: tuple[str, ...] | None
+    stop_words: tuple[str, ...] | None
     stems: bool
     words: Any
     columns: Mapping[str, Any]
@@ -267,7 +268,9 @@ def _build_in(folder: Path, corpus: Corpus, options: BuildOptions) -> IndexBuild
         raise InputError("words", expected, options.words)
     rules, rule_notes = choose_rules(options.words, languages)
     notes += rule_notes
-    lexical = lexical_settings(languages, stems=options.stems, rules=rules)
+    lexical = lexical_settings(
+        languages, stop_words=options.stop_words, stems=options.stems, rules=rules
+    )
     prepared = prepare(
         corpus, resolved, passages=options.passages, embeddings=embeddings,
         show_progress=options.show_progress,

@@ -76,6 +76,7 @@ class SearchIndex:
         passages: bool = True,
         kind: str = "auto",
         languages: Iterable[str] | None = None,
+        stop_words: Iterable[str] | None = None,
         stems: bool = True,
         words: str | Sequence[str] = "characters",
         overwrite: bool = False,
@@ -108,8 +109,9 @@ class SearchIndex:
             candidates by short codes in the nearest inverted lists and compares the query with
             these; it finds at least 95 % of the ten nearest passages. "auto" is "flat" up to 80 MB
             of vectors.
-        languages : iterable of str, optional
-            ISO 639-1 codes, by default those of a sample of the texts.
+        languages, stop_words : iterable of str, optional
+            ISO 639-1 codes, by default those of a sample of the texts. Stop words replace the
+            lists of these languages; "auto" among them adds the lists.
         stems : bool
             Whether lexical search matches inflections of a word.
         words : str or list of str
@@ -138,6 +140,7 @@ class SearchIndex:
             passages=passages,
             dense=DenseSettings(kind, random_state),
             languages=None if languages is None else tuple(as_list(languages, "languages")),
+            stop_words=None if stop_words is None else tuple(as_list(stop_words, "stop_words")),
             stems=stems,
             words=words,
             columns=columns,

@@ -18,6 +18,7 @@ from embedtopics.retrieval._bm25 import (
 )
 from embedtopics.retrieval._search import _lexical_decisions
 from embedtopics.terms._tokens import tokenize
+from tests.factories import refuses
 
 PLAIN = LexicalSettings()
 ENGLISH = lexical_settings(["en"])
@@ -174,3 +175,14 @@ def test_damaged_files_are_refused(tmp_path, name, how):
         np.save(path, np.zeros((2, 2)))
     with pytest.raises(CorruptFileError, match=r"its postings|format 99"):
         open_lexical(tmp_path)
+
+
+def test_stop_words_of_ones_own_are_read_as_texts_are(tmp_path):
+    own = lexical_settings(["fr"], stop_words=["LES", "e\u0301te\u0301", "d\u2019un"], stems=False)
+    assert own.stop_words == ("d", "les", "un", "été")
+    both = lexical_settings(["fr"], stop_words=["auto", "Moutons"]).stop_words
+    assert set(both) == {"moutons", *lexical_settings(["fr"]).stop_words} > {"les"}
+    segment = opened(tmp_path, ["Les étés d'un été"], own)
+    assert segment.lengths.tolist() == [1] and segment.find("étés") >= 0 > segment.find("été")
+    with refuses("stop_words", row=0):
+        lexical_settings(["fr"], stop_words=[3])

@@ -83,7 +83,7 @@ IN_METHODS = (
     "rows_taken", "sample", "passages", "empty", "duplicates", "truncated", "long_texts",
     "labels", "manual_labels", "seed_words", "names", "names_without_texts", "guided_topics",
     "seeds_without_topic", "labels_respected", "n_topics", "languages", "boilerplate",
-    "accounts", "stop_words", "function_words",
+    "accounts", "closing_words", "stop_words", "function_words",
 )  # fmt: skip
 
 

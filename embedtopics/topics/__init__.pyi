@@ -22,7 +22,6 @@ from .constraints._words import SeedWords as SeedWords
 from .constraints._words import ZeroShot as ZeroShot
 from .editing._labels import rename as rename
 from .editing._labels import update_terms as update_terms
-from .editing._merge import at_level as at_level
 from .editing._merge import merge as merge
 from .editing._merge import reduce as reduce
 from .editing._merge import remove as remove

@@ -33,7 +33,7 @@ from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
 from embedtopics.terms._languages import languages_in_order, main_languages
 from embedtopics.terms._rules import choose_rules
-from embedtopics.terms._stop_words import account_names, stop_words_for
+from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._tokens import FEW_BYTES
 from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics._clusters import (
@@ -53,6 +53,7 @@ from embedtopics.topics._describe import (
     named_by_texts,
     tokenize_documents,
     without_boilerplate,
+    without_subject,
 )
 from embedtopics.topics._inspection import MANY_WINDOWS
 from embedtopics.topics._propagation import OutlierAssignment, assign_outliers
@@ -549,20 +550,19 @@ def _count_terms(
     settings: TermSettings,
     languages: tuple[str, ...],
 ) -> tuple[TokenStream, TermCounts]:
-    """Count terms without stop words, repeated lines and @names, unless a parameter has them."""
+    """Count terms without stop words, repeated lines, @names and words that close many texts."""
     tokens, texts = context.tokens(), context.texts
     if settings.stop_words == "auto":
         tokens, decisions = without_boilerplate(tokens, texts)
         log.decisions += decisions
     is_auto = settings.stop_words == "auto" and not tokens.rules.social
-    if accounts := account_names(texts, tokens) if is_auto else ():
-        counted = spell_count(len(accounts), "name of an account", "names of accounts")
-        message = f"Left out of the terms: {counted}, such as @{accounts[0]}; "
-        log.note("terms", "accounts", list(accounts), message + 'words="social" keeps them.')
-        used["extra_stop_words"] = [*settings.extra_stop_words, *accounts]
+    without, decisions = without_subject(tokens, texts) if is_auto else ([], [])
+    log.decisions += decisions
+    if without:
+        used["extra_stop_words"] = [*settings.extra_stop_words, *without]
         settings = replace(settings, extra_stop_words=used["extra_stop_words"])
     counts = count_corpus_terms(tokens, clusters.clustering.labels, settings, languages)
-    listed = sorted({*counts.stop_words} - {*accounts})
+    listed = sorted({*counts.stop_words} - {*without})
     note_terms(log, listed, counts.function_words, languages)
     if tokens.rules.social:
         numbers = count_social_tokens(texts)

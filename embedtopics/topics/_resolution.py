@@ -179,7 +179,7 @@ def clusters_of(result: TopicResult) -> ClusterTree:
     """Return the clusters of a result at every resolution."""
     if result.tree is None:
         expected = "one with a density hierarchy, of the default clusterer"
-        remedy = "fit all documents with it, or merge topics with reduce, merge or at_level"
+        remedy = "fit all documents with it, or merge topics with reduce or merge"
         origin = "given labels, another clusterer, or one document"
         raise InputError("result", expected, remedy=remedy, found=origin)
     places, vectors, weights = result.coordinates, result.embeddings, result.documents.weights

@@ -9,6 +9,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.report._explorer import explorer_html
+from embedtopics.terms._tokens import tokenize
+from embedtopics.topics._describe import closing_words
 from tests.factories import Table, each, encodes, raising, refuses
 
 
@@ -33,6 +35,18 @@ def test_names_of_accounts_are_no_terms(toy):
     assert result.settings["extra_stop_words"] == ["bob"]
     assert "bob" not in result.term_counts.terms
     assert "bob" in et.topics.update_terms(result, stop_words=["the"]).term_counts.terms
+
+
+def test_words_that_close_many_texts_are_no_terms(toy):
+    texts, vectors, _ = toy
+    closed = [f"{text} Staff writer" if row % 2 else text for row, text in enumerate(texts)]
+    result = et.TopicModel(languages=["en"], random_state=1).fit(closed, embeddings=vectors).result_
+    assert result.settings["extra_stop_words"] == ["staff", "writer"]
+    assert [d.value for d in result.decisions if d.name == "closing_words"] == [["staff", "writer"]]
+    opened = [f"Staff writer {text}" for text in closed]  # they stand elsewhere, too
+    assert closing_words(tokenize(opened)) == []
+    assert closing_words(tokenize([f"word{i} end" for i in range(19)])) == []
+    assert closing_words(tokenize([f"word{i} end" for i in range(20)])) == ["end"]
 
 
 def test_stages_can_be_replaced_and_stay_unfitted(toy):
@@ -197,12 +211,12 @@ def test_a_summary_lists_the_largest_topics_and_the_decisions(branched):
     lines = branched.summary(3).splitlines()
     assert lines[0] == repr(branched)
     first = branched.topics[0]
-    assert f"{first.share:.1%}" in lines[1] and first.label in lines[1]
-    rest = branched.topics[3:]
-    assert lines[4].split() == [
-        f"{sum(t.share for t in rest):.1%}",
-        str(len(rest)),
-        "smaller",
-        "topics",
-    ]
-    assert lines[6:] == list(dict.fromkeys(d.message for d in branched.decisions))
+    listed = [int(line[:4]) for line in lines[1:] if line[:4].strip().isdecimal()]
+    assert {0, 1, 2, *(theme.topics[0] for theme in branched.themes)} == {*listed}
+    place = next(i for i, line in enumerate(lines) if line.startswith("   0 "))
+    assert f"{first.share:.1%}" in lines[place] and first.label in lines[place]
+    theme = next(theme for theme in branched.themes if 0 in theme.topics)
+    n = f"({len(theme.topics)} topics)"
+    assert any(n in line and theme.label in line for line in lines[1:place])
+    notes = list(dict.fromkeys(d.message for d in branched.decisions))
+    assert lines[-len(notes) :] == notes

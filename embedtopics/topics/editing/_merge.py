@@ -1,4 +1,4 @@
-"""Fewer topics: merged by id, by similarity or at a level of a hierarchy, or removed."""
+"""Fewer topics: merged by id or by similarity, or removed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from embedtopics.protocols import Float64Array
 from embedtopics.topics._relabel import checked_topic_id, checked_topic_ids, regrouped, relabeled
 from embedtopics.topics._vectors import topic_cosines
 from embedtopics.topics.editing._labels import spell_topic
-from embedtopics.topics.reading.results import TopicHierarchy
 from embedtopics.topics.results import Topic, TopicResult
 
 Groups = list[tuple[int, ...]]
@@ -245,73 +244,3 @@ def remove(result: TopicResult, topics: int | Iterable[int]) -> TopicResult:
     message = f"removed {names}: {spell_count(n_texts, 'text is', 'texts are')} in no topic"
     parts = _with_others(result, (), gone)
     return _regroup(result, parts, "remove", {"topics": gone}, message)
-
-
-def at_level(
-    result: TopicResult,
-    hierarchy: TopicHierarchy | None = None,
-    n_topics: int | None = None,
-    *,
-    topics: Sequence[Sequence[int]] | None = None,
-) -> TopicResult:
-    """Merge the topics of a result to a level of a hierarchy.
-
-    Parameters
-    ----------
-    result : TopicResult
-    hierarchy : TopicHierarchy, optional
-        A hierarchy of this result.
-    n_topics : int, optional
-        Number of topics; constraints of the fit may keep more apart, as in `reduce`.
-    topics : sequence of sequence of int, optional
-        Groups of topics to merge, instead of a hierarchy and level; the edit records them.
-
-    Returns
-    -------
-    TopicResult
-        A merged topic keeps the label of its seeded part or of its largest named part.
-
-    Raises
-    ------
-    InputError
-        If the hierarchy is of another result, the level does not exist, or groups share a topic or
-        have two seeded topics.
-    """
-    groups, n_more = topics or (), 0
-    if hierarchy is not None and n_topics is not None:
-        groups, n_more = _groups_at(result, hierarchy, n_topics)
-    merged = [checked_topic_ids(result, group) for group in groups]
-    listed = [topic for group in merged for topic in group]
-    if len(set(listed)) < len(listed):
-        raise InputError("topics", "groups that share no topic", topics)
-    merged = [group for group in merged if len(group) > 1]
-    for group in merged:
-        _refuse_two_seeded(result, group)
-    parts = _with_others(result, merged)
-    message = (
-        f"merged to a level of {len(parts)} topics: {sum(map(len, merged))} of {result.n_topics} "
-        f"topics became {spell_count(len(merged), 'topic', 'topics')}"
-    )
-    if n_more:
-        message += f"; the constraints of the fit require {n_more} more than this level"
-    message += _spell_lost(result, parts)
-    return _regroup(result, parts, "at_level", {"topics": merged}, message)
-
-
-def _groups_at(result: TopicResult, hierarchy: TopicHierarchy, n_topics: int) -> tuple[Groups, int]:
-    """Return the groups of a level, and how many more the constraints require."""
-    sizes = [topic.size for topic in result.topics]
-    if sizes != [node.size for node in hierarchy.nodes[: hierarchy.n_topics]]:
-        expected = f"that of the {result.n_topics} topics of this result"
-        raise InputError("hierarchy", expected, found=f"one of {hierarchy.n_topics} other topics")
-    apart = _cannot_merge(result)
-    nodes = list(hierarchy.nodes_at(n_topics))
-    n_nodes, groups = len(nodes), []
-    while nodes:
-        node = nodes.pop()
-        group = hierarchy.topics_under(node)
-        if apart[np.ix_(group, group)].any():
-            nodes.extend(hierarchy.merges[node - hierarchy.n_topics].tolist())
-        else:
-            groups.append(group)
-    return sorted(groups), len(groups) - n_nodes

@@ -18,7 +18,7 @@ from embedtopics.topics._assign import find_documents
 from embedtopics.topics._describe import recorded_weighting
 from embedtopics.topics._resolution import at_resolution
 from embedtopics.topics.editing._labels import rename, update_terms
-from embedtopics.topics.editing._merge import at_level, merge, reduce, remove
+from embedtopics.topics.editing._merge import merge, reduce, remove
 from embedtopics.topics.editing._reassign import reassign, split
 from embedtopics.topics.naming._keywords import with_keywords
 from embedtopics.topics.results import Edit, TopicMark, TopicResult
@@ -32,15 +32,14 @@ LEAST_JACCARD = 0.25
 EDITS: Mapping[str, Callable[..., TopicResult]] = {
     function.__name__: function
     for function in (
-        at_level, at_resolution, merge, reassign, reduce, remove, rename, split,
-        update_terms, with_keywords,
+        at_resolution, merge, reassign, reduce, remove, rename, split, update_terms,
+        with_keywords,
     )
 }  # fmt: skip
 """Functions that may be replayed. Anybody may have written a history: functions that send texts or
 write files are not among them."""
 
 IDS = {
-    "at_level": "topics",
     "merge": "topics",
     "remove": "topics",
     "rename": "labels",

@@ -185,7 +185,6 @@ def test_every_edit_of_the_package_can_be_done_again(branched, tmp_path):
             weighting=ClassTfidf(bm25=True),
         ),
         "merge": lambda r: topics.merge(r, [[1, 2], [5, 7]]),
-        "at_level": lambda r: topics.at_level(r, topics.hierarchy(r), r.n_topics - 2),
         "split": lambda r: topics.split(r, 0, 2),
         "reassign": lambda r: topics.reassign(r, "embeddings"),
         "reduce": lambda r: topics.reduce(r, r.n_topics - 1, by="embeddings"),

@@ -173,41 +173,6 @@ def test_cuts_have_so_many_groups_and_are_nested(matrix):
         assert all(np.ptp(place[list(group)]) == len(group) - 1 for group in groups)
 
 
-def test_at_level_joins_what_the_tree_joins(branched):
-    tree = topics.hierarchy(branched)
-    read = topics.at_level(branched, tree, 4)
-    groups = cut(tree, 4)
-    assert read.n_topics == 4
-    sizes = [sum(branched.topics[t].size for t in group) for group in groups]
-    assert [topic.size for topic in read.topics] == sizes  # both are largest first
-    new_of = np.full(branched.n_topics + 1, -1)
-    for number, group in enumerate(groups):
-        new_of[list(group)] = number
-    np.testing.assert_array_equal(read.labels, new_of[branched.labels])
-    dense = branched.memberships.toarray()
-    expected = np.column_stack([dense[:, list(group)].sum(axis=1) for group in groups])
-    np.testing.assert_allclose(read.memberships.toarray(), expected, atol=1e-6)
-    assert read.history[-1].new_ids == tuple(new_of[:-1])
-    assert read.term_counts is branched.term_counts and read.tokens is branched.tokens
-
-
-def test_given_names_stay():
-    result = make_result(300, 5)
-    named = [(t, f"mine {t.topic_id}", t.topic_id != 4) for t in result.topics]
-    given = tuple(replace(t, label=label, is_named=is_named) for t, label, is_named in named)
-    result = replace(result, topics=given)
-    read = topics.at_level(result, topics=[[3, 0], [2, 4]])
-    assert {t.label for t in read.topics if t.is_named} == {"mine 0", "mine 1", "mine 2"}
-    assert read.history[-1].message.endswith("lost labels: mine 3")
-    asked = tuple(replace(t, is_seeded=t.topic_id == 3) for t in given)
-    read = topics.at_level(replace(result, topics=asked), topics=[[0, 3]])
-    assert {t.label for t in read.topics if t.is_seeded} == {"mine 3"}
-    assert read.history[-1].message.endswith("lost labels: mine 0")
-    same = topics.at_level(result, topics.hierarchy(result), 5)
-    np.testing.assert_array_equal(same.labels, result.labels)
-    assert "gave way" not in same.history[-1].message
-
-
 def test_bad_cuts_and_levels():
     result = make_result()
     tree = topics.hierarchy(result)
@@ -218,14 +183,6 @@ def test_bad_cuts_and_levels():
             cut(tree, wrong)
     with refuses("node"):
         tree.topics_under(11)
-    with refuses("topic"):
-        topics.at_level(result, topics=[[0, 9]])
-    with refuses("topics"):
-        topics.at_level(result, topics=[[0, 1], [1, 2]])
-    with refuses("hierarchy"):
-        topics.at_level(make_result(seed=5), tree, 2)
-    with refuses("n_topics"):
-        topics.at_level(result, tree, 7)
 
 
 def test_text_has_every_node_once():

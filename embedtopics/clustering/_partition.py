@@ -126,7 +126,7 @@ class Partitioner:
         for _ in range(most):
             means = [cluster_means(array, self.weights, labels)[0] for array, _ in spaces]
             new = self._nearest(means, spaces)
-            if (new == labels).all() or len(np.unique(new[counted])) < n_clusters:
+            if (new == labels).all() or not np.bincount(new[counted], minlength=n_clusters).all():
                 break
             labels = new
         return labels

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _VISIBLE = re.compile(r"[^\s\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 _PRINTABLE = bytes(range(32, 127))
+_CONTROL_AS_SPACE = bytes(b if 32 <= b < 127 else 32 for b in range(256))
 
 _JOINERS = "\u200c\u200d"
 _SIGN = re.compile(r"(<(?=\S)|\|(?=>)|\[(?=/?[A-Z_]+\]))")
@@ -75,6 +77,8 @@ def normalize_text(text: str) -> str:
     # surrogates, no control characters, and no whitespace except the space.
     if text.isascii() and _is_plain(text):
         return text
+    if text.isascii():  # bytes take a third of the time
+        return b" ".join(text.encode().translate(_CONTROL_AS_SPACE).split()).decode()
     text = unicodedata.normalize("NFC", replace_surrogates(text))
     return text if _is_plain(text) else " ".join(_CONTROL.sub(" ", text).split())
 
@@ -183,22 +187,28 @@ line of bank questions and arXiv abstracts, and one of 1,028 German news article
 _LINE = re.compile(r"[^\n.!?\u2026\u3002\u0964\u061f]{30,}")
 
 
-def repeated_lines(texts: Sequence[str]) -> dict[str, int]:
+def repeated_lines(texts: Sequence[str]) -> tuple[dict[str, int], list[int]]:
     """Return the lines that many distinct texts share, such as signatures, with their numbers.
 
     A line ends with a sentence. A text that consists mostly of shared lines is a copy, and does not
-    count.
+    count. The second value holds the positions of all texts with such a line.
     """
     fewest = max(MIN_TEXTS, MIN_SHARE * len(texts))
-    hashes = Counter(hash(line) for text in texts for line in lines_of(text))
-    shared = {number for number, n in hashes.items() if n >= fewest}
-    counted: Counter[str] = Counter()
-    for text in texts if shared else ():
-        lines = {line for line in lines_of(text) if hash(line) in shared}
-        if 2 * sum(map(len, lines)) < len(text):
+    hashes, ends = array("q"), array("q")
+    for text in texts:
+        hashes.extend(map(hash, lines_of(text)))
+        ends.append(len(hashes))
+    numbers, times = np.unique(hashes, return_counts=True)
+    shared = numbers[times >= fewest]
+    places = np.flatnonzero(np.isin(hashes, shared))
+    holders = np.unique(np.searchsorted(ends, places, side="right")).tolist()
+    counted, of_hash = Counter[str](), set(shared.tolist())
+    for row in holders:
+        lines = {line for line in lines_of(texts[row]) if hash(line) in of_hash}
+        if 2 * sum(map(len, lines)) < len(texts[row]):
             counted.update(lines)
     ordered = sorted(line for line in counted if len(line.split()) >= MIN_WORDS)
-    return {line: counted[line] for line in ordered if counted[line] >= fewest}
+    return {line: counted[line] for line in ordered if counted[line] >= fewest}, holders
 
 
 def lines_of(text: str) -> set[str]:

@@ -185,7 +185,7 @@ def account_names(texts: Iterable[str], tokens: TokenStream) -> tuple[str, ...]:
     """Return the words of `tokens` that mostly stand behind an @, as names of accounts do."""
     named: Counter[str] = Counter()
     for text in texts:
-        for name in re.findall(r"(?<![\w@#])@(\w+)", text) if "@" in text else ():
+        for name in re.findall(r"@(?<![\w@#]@)(\w+)", text) if "@" in text else ():
             named.update(words_of(name, tokens.rules))
     if not named:
         return ()

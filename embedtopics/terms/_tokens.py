@@ -47,7 +47,8 @@ from embedtopics.terms.results import TokenStream, WordRules
 # punctuation in each different piece, and `_split` makes words of them.
 _IS_WORD_BYTE = np.zeros(256, dtype=np.bool_)
 _IS_WORD_BYTE[128:] = True  # the bytes of all other characters
-_IS_WORD_BYTE[[ord(c) for c in ascii_letters + digits + "'-.,;:!?()[]{}|/"]] = True
+_MARKS = "'-.,;:!?()[]{}|/"
+_IS_WORD_BYTE[[ord(c) for c in ascii_letters + digits + _MARKS]] = True
 _SPACED = bytes(b if is_word else ord(" ") for b, is_word in enumerate(_IS_WORD_BYTE))
 _IN_NUMBER = r"(?<=\d)[.,](?=\d)"
 _ASCII_CHUNK = re.compile(rf"(?ai)[a-z0-9]+(?:(?:['-]|{_IN_NUMBER})[a-z0-9]+)*")
@@ -81,6 +82,7 @@ _PIECE = re.compile(
 PLAIN = WordRules()
 _BREAK = ""
 """Mark between two words that no phrase joins."""
+_BREAKING, _BREAKING_KINDS = frozenset(_MARKS) - {"'"}, ("Po", "Ps", "Pe", "Pd")
 _NO_BREAK = frozenset("\u00b7\u05be\u05f3\u05f4\u0f0b\u0f0c\u1361")
 """Punctuation inside words, and that between Ethiopic words and Tibetan syllables."""
 _BLOCK_CHARACTERS = 1 << 25
@@ -278,10 +280,11 @@ def capitals_of_tags(text: str) -> list[int]:
 
 def _read_piece(piece: str, rules: WordRules) -> list[str]:
     """Return the words and breaks of a piece."""
-    # Most pieces that are no plain word are one with a mark behind it.
-    word, mark = piece[:-1], piece[-1:]
-    if len(word) > 2 and word.isascii() and word.isalnum() and mark in ".,;:!?)":
-        return [lemma_of(word, rules) if rules.lemmas else word, _BREAK]
+    # Most pieces that are no plain word are one with marks around it.
+    word = piece.strip(_MARKS)
+    if word.isascii() and word.isalnum():
+        before, _, after = piece.partition(word)
+        return [*_breaks(before, []), lemma_of(word, rules), *_breaks(after, [word])]
     pattern = _ASCII_CHUNK
     if not piece.isascii():
         for form, plain in _LETTER_FORMS.items():
@@ -291,20 +294,24 @@ def _read_piece(piece: str, rules: WordRules) -> list[str]:
     place = 0
     for chunk in pattern.finditer(piece):
         words += _breaks(piece[place : chunk.start()], words)
-        words += [word for word, _, _ in _split(chunk[0], rules)]
-        words += [_BREAK] * chunk[0].lower().endswith("'s")
-        place = chunk.end()
+        word, place = chunk[0], chunk.end()
+        if word.isascii() and "'" not in word and "-" not in word:  # most of them
+            words.append(lemma_of(word, rules))
+            continue
+        words += [part for part, _, _ in _split(word, rules)]
+        words += [_BREAK] * word.lower().endswith("'s")
     return words + _breaks(piece[place:], words)
 
 
 def _breaks(between: str, words: list[str]) -> list[str]:
     """Return a break if the characters behind some words of a piece hold punctuation."""
-    if between == "." and words and len(words[-1]) <= 2:
+    if not between or (between == "." and words and len(words[-1]) <= 2):
         return []
+    if between.isascii():
+        return [_BREAK] * (not _BREAKING.isdisjoint(between))
     return [_BREAK] * any(
-        c in ".,;:!?()[]{}|/-"
-        if c.isascii()
-        else unicodedata.category(c) in ("Po", "Ps", "Pe", "Pd") and c not in _NO_BREAK
+        c in _BREAKING
+        or (not c.isascii() and c not in _NO_BREAK and unicodedata.category(c) in _BREAKING_KINDS)
         for c in between
     )
 
@@ -424,16 +431,18 @@ def join_tokens(first: TokenStream, second: TokenStream, order: Int64Array) -> T
     return TokenStream(number_of[ids], offsets, used, rules, segments, skipped)
 
 
-def skip_lines(tokens: TokenStream, texts: Sequence[str], lines: Mapping[str, int]) -> TokenStream:
-    """Mark the words of some lines as skipped: terms do not count them."""
+def skip_lines(
+    tokens: TokenStream, texts: Sequence[str], lines: Mapping[str, int], holders: Iterable[int]
+) -> TokenStream:
+    """Mark the words of some lines of the texts at `holders` as skipped: terms omit them."""
     numbers = {
         line: [bisect_left(tokens.words, word) for word in words_of(line, tokens.rules)]
         for line in lines
     }
     skipped = np.zeros(len(tokens.ids), dtype=np.bool_)
-    for row, text in enumerate(texts):
+    for row in holders:
         first, end = tokens.offsets[row : row + 2].tolist()
-        for line in lines_of(text) & lines.keys():
+        for line in lines_of(texts[row]) & lines.keys():
             part = numbers[line]
             places = np.arange(first, end - len(part) + 1)
             for step, number in enumerate(part):

@@ -315,14 +315,15 @@ def without_boilerplate(
     tokens: TokenStream, texts: Sequence[str]
 ) -> tuple[TokenStream, list[Decision]]:
     """Skip the words of lines that many texts repeat, such as signatures."""
-    if not (lines := repeated_lines(texts)):
+    lines, holders = repeated_lines(texts)
+    if not lines:
         return tokens, []
     first, most = max(lines.items(), key=lambda line: line[1])
     counted = spell_count(len(lines), "line", "lines")
     message = f"Left out of the terms: {counted} that several texts repeat word for word, such as "
     message += f"{excerpt(first, 80)!r} ({most:,} texts). A list of stop_words keeps them."
     note = Decision("terms", "boilerplate", lines, message)
-    return skip_lines(tokens, texts, lines), [note]
+    return skip_lines(tokens, texts, lines, holders), [note]
 
 
 CLOSING_TEXTS, CLOSING = 0.03, 0.95

@@ -12,16 +12,18 @@ BODIES = [f"The kettle {word} boils water for a long and quiet afternoon" for wo
 
 def test_a_line_of_five_texts_and_no_copy_of_a_text():
     signed = [f"{body}.\n{LINE}." for body in BODIES]
-    assert repeated_lines(signed) == {LINE: 7}
-    assert repeated_lines(signed[:4]) == {}
-    assert repeated_lines([f"{n}\n{LINE}" for n in range(9)]) == {}  # they are their line
-    assert repeated_lines([f"{body}.\nFourwordsthatarelong evenlonger." for body in BODIES]) == {}
+    assert repeated_lines(signed) == ({LINE: 7}, [*range(7)])
+    assert repeated_lines(signed[:4])[0] == {}
+    assert repeated_lines([f"{n}\n{LINE}" for n in range(9)])[0] == {}  # they are their line
+    assert (
+        repeated_lines([f"{body}.\nFourwordsthatarelong evenlonger." for body in BODIES])[0] == {}
+    )
 
 
 def test_terms_do_not_count_the_words_of_a_line():
     signed = [f"{BODIES[0]}, telephone! {LINE}. Telephone", *(f"{b}.\n{LINE}." for b in BODIES)]
     tokens = tokenize(signed)
-    skipping = skip_lines(tokens, signed, {LINE: 8})
+    skipping = skip_lines(tokens, signed, {LINE: 8}, range(len(signed)))
     counts = count_terms(skipping, min_df=1)
     terms = dict(zip(counts.terms, counts.counts.toarray().T, strict=True))
     assert terms["telephone"].tolist() == [2, *[0] * 7]

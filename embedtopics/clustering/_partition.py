@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 import numpy as np
-from scipy.sparse import csr_matrix
 from threadpoolctl import ThreadpoolController
 
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
@@ -53,9 +52,8 @@ class Partitioner:
 
     def into(self, n_clusters: int) -> Int64Array:
         """Return labels (n_documents,) of `n_clusters` clusters, at most `n_most`."""
-        one_parent = np.zeros(self.n_most, dtype=np.int64)
-        start = self._merged(self._micro, one_parent, min(n_clusters, self.n_most))
-        return self._steps(start, MOST_STEPS)
+        merges = self._merges(self._micro, np.zeros(self.n_most, dtype=np.int64))
+        return self._steps(_merged(self._micro, merges, n_clusters), MOST_STEPS)
 
     def around(self, groups: Int32Array) -> Int64Array:
         """Return labels (n_documents,) of one cluster per group, by k-means from the groups' means.
@@ -91,7 +89,8 @@ class Partitioner:
     def _divided(self, partition: Int64Array, n_clusters: int) -> Int64Array:
         """Divide a partition into `n_clusters`, by Ward's tree and k-means in each cluster."""
         pieces = _numbered(partition * self.n_most + self._micro)
-        start = self._merged(pieces, _parents(pieces, partition), n_clusters)
+        merges = self._merges(pieces, _parents(pieces, partition))
+        start = _merged(pieces, merges, n_clusters)
         labels, n_before = np.empty_like(start), 0
         order = np.argsort(partition, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(partition[order])) + 1):
@@ -100,10 +99,10 @@ class Partitioner:
             n_before = int(labels[rows].max()) + 1
         return labels
 
-    def _merged(self, labels: Int64Array, parents: Int64Array, n_clusters: int) -> Int64Array:
-        """Merge clusters of the same parent by Ward's criterion until `n_clusters` are left.
+    def _merges(self, labels: Int64Array, parents: Int64Array) -> Int64Array:
+        """Return Ward's merges of clusters with the same parent, the cheapest first, (n_merges, 2).
 
-        Shapes: `labels` (n_documents,), `parents` (n_before,); returns labels (n_documents,).
+        Shapes: `labels` (n_documents,), `parents` (n_clusters,).
         """
         means, sizes = cluster_means(self.coordinates, self.weights, labels)
         merges, costs = [], []
@@ -113,11 +112,7 @@ class Partitioner:
             merges.append(inside[pairs])
             # Rounding can put a merge below one within it by the last bit.
             costs.append(np.maximum.accumulate(cost))
-        order = np.argsort(np.concatenate(costs), kind="stable")[: max(0, len(sizes) - n_clusters)]
-        cluster = np.arange(len(sizes))
-        for first, second in np.concatenate(merges)[order]:
-            cluster[cluster == second] = first
-        return _numbered(cluster)[labels]
+        return np.concatenate(merges)[np.argsort(np.concatenate(costs), kind="stable")]
 
     def _steps(self, labels: Int64Array, most: int, spaces: Spaces = ()) -> Int64Array:
         """Take steps of k-means, and stop before a step that would empty a cluster."""
@@ -165,6 +160,7 @@ class PartitionTree:
     partitioner: Partitioner
     partition: Int64Array
     _finer: list[Int64Array] = field(default_factory=list, init=False)
+    _merges: dict[int, Int64Array] = field(default_factory=dict, init=False)
 
     def into(self, n_clusters: int) -> Int64Array:
         """Return labels (n_documents,) of `n_clusters` clusters, at most `n_most`."""
@@ -176,7 +172,9 @@ class PartitionTree:
             coarse, fine, step = fine, self._finer[step], step + 1
         if n_fine <= n_clusters:
             return fine
-        return self.partitioner._merged(fine, _parents(fine, coarse), n_clusters)
+        if step not in self._merges:
+            self._merges[step] = self.partitioner._merges(fine, _parents(fine, coarse))
+        return _merged(fine, self._merges[step], n_clusters)
 
     @property
     def n_most(self) -> int:
@@ -189,12 +187,14 @@ def cluster_means(
 ) -> tuple[Float64Array, Float64Array]:
     """Return the mean of each cluster (n_clusters, n_components), and its weight."""
     sizes = np.bincount(labels, weights).astype(np.float64)
-    sums = np.zeros((len(sizes), coordinates.shape[1]))
+    n_components = coordinates.shape[1]
+    sums = np.zeros(len(sizes) * n_components)
     for begin in range(0, len(labels), ROWS_AT_ONCE):
         rows = slice(begin, begin + ROWS_AT_ONCE)
-        counts = weights[rows].astype(np.float64), (labels[rows], np.arange(len(labels[rows])))
-        sums += csr_matrix(counts, (len(sizes), len(labels[rows]))) @ coordinates[rows]
-    return sums / np.maximum(sizes, 1.0)[:, None], sizes
+        cells = labels[rows, None] * np.int64(n_components) + np.arange(n_components)
+        weighted = coordinates[rows] * weights[rows, None].astype(np.float64)
+        sums += np.bincount(cells.ravel(), weighted.ravel(), minlength=len(sums))
+    return sums.reshape(len(sizes), -1) / np.maximum(sizes, 1.0)[:, None], sizes
 
 
 def _variance(array: FloatArray, weights: Int64Array) -> float:
@@ -236,6 +236,14 @@ def _ward(
     away = means - mean
     both = np.maximum(sizes + size, 1.0)
     return np.asarray(np.einsum("ij,ij->i", away, away) * sizes * size / both)
+
+
+def _merged(labels: Int64Array, merges: Int64Array, n_clusters: int) -> Int64Array:
+    """Return labels (n_documents,) after the first merges, which leave `n_clusters`."""
+    cluster = np.arange(int(labels.max(initial=-1)) + 1)
+    for first, second in merges[: max(0, len(cluster) - n_clusters)]:
+        cluster[cluster == second] = first
+    return _numbered(cluster)[labels]
 
 
 def _parents(labels: Int64Array, partition: Int64Array) -> Int64Array:

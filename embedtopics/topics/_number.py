@@ -55,11 +55,11 @@ class Judge:
     def __init__(self, counts: TermCounts, graph: NeighborGraph, counted: BoolArray) -> None:
         self._rows = np.flatnonzero(counted)[:SAMPLE]
         words = counts.counts[self._rows][:, np.flatnonzero(counts.lengths == 1)]
-        self._words, self._n_words = words.indices.astype(np.int64), words.shape[1]
-        self._document = np.repeat(np.arange(len(self._rows)), np.diff(words.indptr))
-        in_corpus = np.bincount(self._words, minlength=self._n_words) + 0.5
-        self._expected = (in_corpus / in_corpus.sum())[self._words].astype(np.float32)
-        self._mean_length = len(self._words) / max(1, len(self._rows))
+        self._halves, self._n_words = (words[::2], words[1::2]), words.nnz
+        in_corpus = np.bincount(words.indices, minlength=words.shape[1]) + 0.5
+        self._share = (in_corpus / in_corpus.sum()).astype(np.float32)
+        self._shares = [self._share[half.indices] for half in self._halves]
+        self._mean_length = words.nnz / max(1, len(self._rows))
         self._neighbors = graph.indices[self._rows, :N_NEIGHBORS]
 
     def level(self, partition: Int64Array) -> Level:
@@ -71,24 +71,21 @@ class Judge:
 
     def _word_gain(self, topic: Int64Array) -> float:
         """Return the gain of the words of all documents, in nats a word."""
-        if not len(self._words):
+        if not self._n_words:
             return 0.0
-        of_word, half = topic[self._document], self._document % 2
-        cell = of_word * self._n_words + self._words
-        n_cells, n_topics = (int(topic.max()) + 1) * self._n_words, int(topic.max()) + 1
-        lift, size = np.empty((2, len(cell)), dtype=np.float32)
-        for this in (0, 1):
-            of_half = half == this
-            lift[of_half] = np.bincount(cell[~of_half], minlength=n_cells)[cell[of_half]]
-            sizes = np.bincount(of_word[~of_half], minlength=n_topics)
-            size[of_half] = sizes[of_word[of_half]]
-        lift /= self._expected
-        gains = []
-        for n_documents in PRIOR_DOCUMENTS:
-            prior = np.float32(n_documents * self._mean_length)
-            ratio = (lift + prior) / (size + prior)
-            gains.append(float(np.log(ratio, out=ratio).mean(dtype=np.float64)))
-        return max(gains)
+        n_topics, n_cells = int(topic.max()) + 1, (int(topic.max()) + 1) * len(self._share)
+        of_word = [np.repeat(topic[h::2], np.diff(self._halves[h].indptr)) for h in (0, 1)]
+        cells = [of_word[h] * len(self._share) + self._halves[h].indices for h in (0, 1)]
+        gains = np.zeros(len(PRIOR_DOCUMENTS))
+        for half, other in ((0, 1), (1, 0)):
+            in_other = np.bincount(cells[other], minlength=n_cells).astype(np.float32)
+            lift = in_other[cells[half]] / self._shares[half]
+            sizes = np.bincount(of_word[other], minlength=n_topics).astype(np.float32)
+            size = sizes[of_word[half]]
+            for i, n_documents in enumerate(PRIOR_DOCUMENTS):
+                prior = np.float32(n_documents * self._mean_length)
+                gains[i] += np.log((lift + prior) / (size + prior)).sum(dtype=np.float64)
+        return float(gains.max()) / self._n_words
 
 
 def numbers_to_try(n_most: int) -> list[int]:

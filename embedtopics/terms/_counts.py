@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import is_whole
@@ -280,8 +281,8 @@ def _number_ngrams(
     places = np.flatnonzero((grams >= 0) & (n_left >= n))
     places = places[begins[grams[places]] & ends[tokens.ids[places + n - 1]]]
     all_pairs = grams[places].astype(np.int64) * len(ends) + tokens.ids[places + n - 1]
-    pairs, number_of, times = np.unique(all_pairs, return_inverse=True, return_counts=True)
-    is_frequent = times >= fewest
+    number_of, pairs = pd.factorize(all_pairs)
+    is_frequent = np.bincount(number_of, minlength=len(pairs)) >= fewest
     numbers = np.full(n_places, -1, dtype=np.int32)
     numbers[places] = np.where(is_frequent, np.cumsum(is_frequent) - 1, -1)[number_of]
     return numbers, pairs[is_frequent]

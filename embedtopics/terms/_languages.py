@@ -16,7 +16,7 @@ from embedtopics.corpus._texts import normalize_text
 from embedtopics.corpus.results import LanguageShares
 from embedtopics.errors import InputError
 
-_FEWEST_LETTERS, _MOST_CHARACTERS = 20, 2000  # the identifier reads every byte in Python
+_FEWEST_LETTERS, _MOST_CHARACTERS = 20, 1000  # the identifier reads every byte in Python
 _LEAST_CONFIDENCE, _LEAST_PROBABILITY = 0.5, 0.1
 _NO_LANGUAGE, _FEWEST_OF_SCRIPT = "zxx", 4
 _TABLES = json.loads(files("embedtopics.terms").joinpath("languages.json").read_text("utf-8"))

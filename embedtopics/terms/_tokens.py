@@ -263,7 +263,11 @@ def clean(text: str, lowercase: bool, rules: WordRules = PLAIN) -> str:
     if rules.social == "dropped":
         text = social_pattern().sub(" . ", text)
     elif rules.social != "kept" and ("@" in text or "://" in text or "www." in text):
-        text = _ADDRESS.sub(" . ", text)
+        # They hold no space: few of the parts between spaces are searched.
+        text = " ".join(
+            _ADDRESS.sub(" . ", part) if "@" in part or "://" in part or "www." in part else part
+            for part in text.split(" ")
+        )
     return text.replace("\n\n", "\n.\n")
 
 

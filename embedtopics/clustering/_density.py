@@ -31,10 +31,6 @@ class DensityClusterer(ClusterMixin, BaseEstimator):
         Smallest number of texts in a topic; "auto" depends on the number of texts.
     min_samples : int
         Neighbors within the core distance of a document.
-    selection : {"leaf", "eom"}
-        Leaves of the hierarchy, or the clusters of the largest excess of mass. Leaves change little
-        from one layout to another; excess of mass may select one large cluster in one layout and
-        its many parts in the next.
 
     Attributes
     ----------
@@ -55,14 +51,10 @@ class DensityClusterer(ClusterMixin, BaseEstimator):
     """
 
     def __init__(
-        self,
-        min_cluster_size: int | str = "auto",
-        min_samples: int = NEIGHBORS_IN_CORE,
-        selection: str = "leaf",
+        self, min_cluster_size: int | str = "auto", min_samples: int = NEIGHBORS_IN_CORE
     ) -> None:
         self.min_cluster_size = min_cluster_size
         self.min_samples = min_samples
-        self.selection = selection
 
     def fit(
         self, X: npt.ArrayLike, y: Any = None, sample_weight: npt.ArrayLike | None = None
@@ -96,7 +88,7 @@ class DensityClusterer(ClusterMixin, BaseEstimator):
             )
         else:
             tree = spanning_tree(coordinates, min_samples=self.min_samples)
-            clustering = labels_at(tree, size, weights, self.selection, allow_one_place=True)
+            clustering = labels_at(tree, size, weights, allow_one_place=True)
             self.tree_ = tree
         self.labels_ = np.full(len(counted), NOISE, dtype=np.int32)
         self.labels_[counted] = clustering.labels

@@ -8,11 +8,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_choice, is_count
+from embedtopics._utils.checks import is_count
 from embedtopics.clustering._spanning_tree import checked_weights
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.errors import InputError
-from embedtopics.protocols import BoolArray, Float64Array, Int64Array
+from embedtopics.protocols import Float64Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,10 +139,6 @@ def condense(
     )
 
 
-EVEN = 1e-9
-"""Relative difference of stabilities that is rounding: the sums depend on the order of terms."""
-
-
 @dataclass(frozen=True, eq=False)
 class Selection:
     """Clusters taken from a condensed tree, none inside another; both arrays (n_selected,)."""
@@ -151,25 +147,18 @@ class Selection:
     stabilities: Float64Array
 
 
-def select(
-    condensed: CondensedTree, method: str = "eom", allow_single_cluster: bool = False
-) -> Selection:
-    """Select the clusters of a condensed tree by excess of mass ("eom"), or its leaves ("leaf").
+def select(condensed: CondensedTree, allow_single_cluster: bool = False) -> Selection:
+    """Select the leaves of a condensed tree.
 
     A cluster's stability is the sum, over the weight that leaves it, of the density at which the
     weight leaves minus the density at which the cluster begins. An infinite density (points in one
     place) counts as the highest finite one: otherwise a repeated document would outweigh all.
     """
-    checked_choice(method, "selection", ("eom", "leaf"))
     stabilities = _stabilities(condensed)
-    parents = condensed.parent[condensed.n_documents :] - condensed.n_documents
-    if method == "eom":
-        is_selected = _largest_excess_of_mass(stabilities, parents, allow_single_cluster)
-    else:
-        is_selected = np.ones(len(stabilities), dtype=bool)
-        is_selected[parents] = False
-        is_selected[0] &= allow_single_cluster
-    clusters = np.flatnonzero(is_selected)
+    is_leaf = np.ones(len(stabilities), dtype=bool)
+    is_leaf[condensed.parent[condensed.n_documents :] - condensed.n_documents] = False
+    is_leaf[0] &= allow_single_cluster
+    clusters = np.flatnonzero(is_leaf)
     return Selection(clusters + condensed.n_documents, stabilities[clusters])
 
 
@@ -210,7 +199,6 @@ def labels_at(
     tree: SpanningTree,
     min_cluster_size: int,
     weights: npt.ArrayLike | None = None,
-    method: str = "eom",
     allow_one_place: bool = False,
 ) -> Clustering:
     """Cluster the documents of a spanning tree at one resolution; `weights` (n_documents,).
@@ -220,7 +208,7 @@ def labels_at(
     condensed = condense(tree, min_cluster_size, weights)
     one_place = allow_one_place and not tree.distances.any()
     big_enough = int(condensed.size[: condensed.n_documents].sum()) >= min_cluster_size
-    return label(condensed, select(condensed, method, one_place and big_enough))
+    return label(condensed, select(condensed, one_place and big_enough))
 
 
 def _stabilities(condensed: CondensedTree) -> Float64Array:
@@ -238,25 +226,6 @@ def _highest_density(condensed: CondensedTree) -> float:
     """Return the highest finite density in the tree; 1 if there is none."""
     finite = condensed.lambda_[np.isfinite(condensed.lambda_)]
     return float(finite.max()) if len(finite) else 1.0
-
-
-def _largest_excess_of_mass(
-    stabilities: Float64Array, parents: Int64Array, allow_root: bool
-) -> BoolArray:
-    """Return which clusters to select; `parents` (n_clusters - 1,) leave out the root."""
-    stability = stabilities.tolist()
-    above = [-1, *parents.tolist()]
-    best_below = [0.0] * len(stability)
-    is_best = [False] * len(stability)
-    for cluster in range(len(stability) - 1, -1 if allow_root else 0, -1):
-        is_best[cluster] = best_below[cluster] <= stability[cluster] * (1 + EVEN)
-        if cluster:
-            best = stability[cluster] if is_best[cluster] else best_below[cluster]
-            best_below[above[cluster]] += best
-    is_inside = [False] * len(stability)
-    for cluster in range(1, len(stability)):
-        is_inside[cluster] = is_inside[above[cluster]] or is_best[above[cluster]]
-    return np.array([best and not inside for best, inside in zip(is_best, is_inside, strict=True)])
 
 
 def _owners(condensed: CondensedTree, selection: Selection) -> Int64Array:

@@ -18,7 +18,6 @@ from embedtopics.corpus._columns import read_list, read_table
 from embedtopics.corpus._files import is_path, read_file
 from embedtopics.corpus._readers import as_table, is_frame, is_records
 from embedtopics.corpus._texts import (
-    EMPTY,
     MISSING,
     TEXT,
     find_distinct,
@@ -173,9 +172,6 @@ class Corpus:
         fields["status"].flags.writeable = False
         defaults = {"text_column": None, "time_column": None, "group_column": None, "notes": ()}
         vars(corpus).update({"source": "list", **defaults, **fields})
-        lengths = {name: len(fields[name]) for name in ("texts", "ids", "status", "metadata")}
-        if len(set(lengths.values())) > 1:
-            raise InputError("texts, ids, status and metadata", "of one length", lengths)
         return corpus
 
     def __len__(self) -> int:
@@ -192,9 +188,7 @@ class Corpus:
         return self.texts[int(rows)] if is_row else self.take(np.arange(len(self))[rows])
 
     def __repr__(self) -> str:
-        n_text, n_empty, n_missing = (
-            int((self.status == kind).sum()) for kind in (TEXT, EMPTY, MISSING)
-        )
+        n_text, n_empty, n_missing = np.bincount(self.status, minlength=3)
         return (
             f"Corpus({len(self)} rows from {self.source}: {n_text} with text, "
             f"{n_empty} empty, {n_missing} missing)"
@@ -296,8 +290,8 @@ class Corpus:
         begins, ends = ([span[side] for span in spans] for side in (0, 1))
         for name, column in zip(PASSAGE_COLUMNS, (ids, numbers, begins, ends), strict=True):
             metadata[name] = pd.Series(column, dtype=str if column is ids else np.int64)
-        message = spell_count(len(self), "row was", "rows were")
-        message += f" cut into {spell_count(len(rows), 'passage', 'passages')}."
+        message = spell_count(len(self), "row was cut into", "rows were cut into")
+        message += f" {spell_count(len(rows), 'passage', 'passages')}."
         return self._with(
             Decision("corpus", "passages", len(rows), message),
             texts=tuple(texts),

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -92,13 +93,9 @@ def _is_plain(text: str) -> bool:
     return text.isprintable()
 
 
-def is_missing(value: object) -> bool:
+def is_missing(value: Any) -> bool:
     """Return whether a value is missing: None, NaN, NaT or pandas.NA."""
-    if value is None or value is pd.NA or value is pd.NaT:
-        return True
-    if isinstance(value, float | np.floating):
-        return bool(np.isnan(value))
-    return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))
+    return bool(pd.api.types.is_scalar(value) and pd.isna(value))
 
 
 def content_ids(hashes: npt.NDArray[np.uint64]) -> Iterator[str]:
@@ -178,8 +175,7 @@ def is_hidden(character: str) -> bool:
     return character not in _JOINERS and unicodedata.category(character)[0] == "C"
 
 
-MIN_WORDS = 5
-MIN_TEXTS, MIN_SHARE = 5, 0.001
+MIN_WORDS, MIN_TEXTS, MIN_SHARE = 5, 5, 0.001
 """Minimum number of texts with a line, and minimum share of all texts. These find the headers and
 signatures of 20 Newsgroups and *Tel est l'objet du présent amendement* of French amendments; no
 line of bank questions and arXiv abstracts, and one of 1,028 German news articles."""

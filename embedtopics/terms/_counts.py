@@ -296,8 +296,7 @@ def fewest_documents(min_df: int | float | None, n_documents: int) -> int:
     if min_df < 0 or (is_share and min_df > 1):
         raise InputError("min_df", "a number of documents or a share from 0.0 to 1.0", min_df)
     if min_df > max(n_documents, 1):
-        expected = f"at most the number of distinct texts ({n_documents:,})"
-        raise InputError("min_df", expected, min_df)
+        raise InputError("min_df", f"at most the number of texts ({n_documents:,})", min_df)
     return max(int(np.ceil(min_df * n_documents)) if is_share else int(min_df), 1)
 
 

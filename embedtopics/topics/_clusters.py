@@ -228,7 +228,7 @@ class ClusterTree:
 
     def _dense(self, size: int) -> ClusterCut:
         """Return the dense groups of a smallest size."""
-        dense = labels_at(self.tree, size, self.weights, method="leaf", allow_one_place=True)
+        dense = labels_at(self.tree, size, self.weights, allow_one_place=True)
         return ClusterCut(dense, ~self.is_uninformative(dense.labels, len(dense.persistence)), size)
 
     @cached_property

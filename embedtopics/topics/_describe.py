@@ -367,7 +367,7 @@ def count_social_tokens(texts: Iterable[str]) -> dict[str, int]:
     """Count the #tags, @names, emoji and web addresses in texts."""
     counted, rules = {"#tags": 0, "@names": 0, "emoji": 0, "addresses": 0}, WordRules(social="kept")
     for text in texts:
-        for match in social_pattern().finditer(clean(text, False, rules)):
+        for match in social_pattern().finditer(clean(text, rules)):
             kind = "emoji" if is_emoji(match[0]) else "addresses"
             counted[{"#": "#tags", "@": "@names"}.get(match[0][0], kind)] += 1
     return counted

@@ -27,7 +27,7 @@ def test_counts_equal_the_cuts_at_every_size(points, min_samples, data):
     counted = topics_by_min_cluster_size(tree, weights)
     total = int(weights.sum())
     assert counted.shape == (total + 2,) and (counted[:2] == 0).all()
-    cut = [len(labels_at(tree, s, weights, "leaf").persistence) for s in range(2, total + 2)]
+    cut = [len(labels_at(tree, s, weights).persistence) for s in range(2, total + 2)]
     np.testing.assert_array_equal(counted[2:], cut)
 
 
@@ -99,7 +99,7 @@ def test_the_clusterer_keeps_the_tree_that_it_cut():
     weights = rng.integers(1, 4, 200)
     fitted = DensityClusterer().fit(points, sample_weight=weights)
     assert fitted.min_cluster_size_ == default_min_cluster_size(points, weights)
-    again = labels_at(fitted.tree_, fitted.min_cluster_size_, weights, "leaf")
+    again = labels_at(fitted.tree_, fitted.min_cluster_size_, weights)
     np.testing.assert_array_equal(again.labels, fitted.labels_)
     np.testing.assert_array_equal(again.probabilities, fitted.probabilities_)
     assert DensityClusterer().fit(points[:1]).tree_ is None

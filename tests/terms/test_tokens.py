@@ -7,7 +7,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from embedtopics.errors import InputError
 from embedtopics.terms import _tokens
 from embedtopics.terms._spans import word_spans
 from embedtopics.terms._tokens import join_tokens, tokenize, words_of
@@ -73,10 +72,6 @@ def test_words(text, expected):
     assert words(text) == expected
 
 
-def test_case_can_be_kept():
-    assert words("L'Eau Bank'S", lowercase=False) == ["L", "Eau", "Bank"]
-
-
 @given(st.text(alphabet=st.characters(categories=["Lu", "Ll", "Nd", "Zs", "Po"]), max_size=80))
 def test_words_are_their_own_words(text):
     for word in words(text):
@@ -92,21 +87,14 @@ def test_endless_repeats_are_read_in_one_pass(unit):
     assert len(tokenize([unit * (400_000 // len(unit))])) == 1
 
 
-def test_bad_input():
-    with pytest.raises(InputError, match="got one string"):
-        tokenize("a single text")
-    with pytest.raises(InputError, match="row 1 is a float"):
-        tokenize(["a", float("nan")])
-
-
-def tokenize_text_by_text(texts, lowercase):
+def tokenize_text_by_text(texts):
     """Return the words of each text, by the rules run over whole texts, nothing numbered."""
     import unicodedata
 
     from embedtopics.terms import _tokens as tokens
 
     for text in texts:
-        cleaned = tokens.clean(text, lowercase)
+        cleaned = tokens.clean(text)
         if cleaned.isascii():
             chunks = tokens._ASCII_CHUNK.findall(cleaned)
         else:
@@ -123,14 +111,14 @@ TRICKY = st.text(
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(TRICKY | st.text(max_size=20), max_size=4), st.booleans())
-def test_equals_the_rules_run_over_whole_texts(texts, lowercase):
-    stream = tokenize(texts, lowercase=lowercase)
+@given(st.lists(TRICKY | st.text(max_size=20), max_size=4))
+def test_equals_the_rules_run_over_whole_texts(texts):
+    stream = tokenize(texts)
     found = [
         [stream.words[i] for i in stream.ids[begin:end]]
         for begin, end in pairwise(stream.offsets.tolist())
     ]
-    assert found == list(tokenize_text_by_text(texts, lowercase))
+    assert found == list(tokenize_text_by_text(texts))
 
 
 def test_more_different_words_than_the_first_table_holds():

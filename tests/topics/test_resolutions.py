@@ -106,7 +106,7 @@ def test_a_broad_cluster_counts_if_its_parts_are_informative(twigs):
 
 def test_a_cluster_has_the_mean_persistence_of_its_dense_groups(twigs):
     tree, _, weights = twigs
-    dense = labels_at(tree, 10, weights, method="leaf")
+    dense = labels_at(tree, 10, weights)
     cut = ClusterTree(*twigs, none_is_empty).cut(Resolution(4))
     for cluster in range(4):
         inside = dense.labels[cut.partition == cluster]
@@ -171,7 +171,7 @@ def test_without_a_hierarchy_there_is_no_other_resolution(branches):
 
 
 def test_a_density_clusterer_of_ones_own_keeps_its_hierarchy(branches, branched):
-    own = fit(branches, clusterer=DensityClusterer(20, min_samples=5, selection="eom"))
+    own = fit(branches, clusterer=DensityClusterer(20, min_samples=5))
     assert own.tree is not None and own.settings["min_cluster_size"] == 20
     assert at_resolution(own, 4).n_topics == 4
 

@@ -78,7 +78,7 @@ def test_without_a_hierarchy_the_coordinates_serve(branches, branched):
     found = parted.clustering.labels[members]
     assert len(set(found)) >= 2 and parted.coverage == result.coverage
     tree = spanning_tree(result.coordinates[members])
-    cut = labels_at(tree, 10, result.documents.weights[members], "leaf").labels
+    cut = labels_at(tree, 10, result.documents.weights[members]).labels
     both = cut >= 0
     assert partition(cut[both]) == partition(found[both])
 

@@ -9,14 +9,54 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 
+from embedtopics._utils.checks import checked_choice, optional_count, require
 from embedtopics.corpus._windows import Span
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._base import check_texts, unit_vectors
+from embedtopics.encoders._base import check_texts, require_torch, unit_vectors
 from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray
+
+
+@dataclass(frozen=True)
+class EncoderInfo:
+    """Description of an encoder.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model, or of the class if the model has none.
+    dimensions : int, optional
+        Length of a vector.
+    fingerprint : str, optional
+        Hash of everything that a vector depends on. Encoders with equal fingerprints return equal
+        vectors. None if it is not known.
+    space : str, optional
+        Hash of everything but the numerical precision. Vectors of encoders with equal spaces can
+        be compared.
+    languages : tuple of str, optional
+        ISO 639-1 codes, ``("multilingual",)``, or None if no language is preferred.
+    prompts : mapping of str to str
+        Prompts of the checkpoint by their purpose.
+    max_length : int, optional
+        Maximum number of tokens that the encoder reads of a text. None for no limit.
+    settings : mapping, optional
+        Arguments from which the package can make the encoder again, before it is fitted.
+    """
+
+    name: str
+    dimensions: int | None = None
+    fingerprint: str | None = None
+    space: str | None = None
+    languages: tuple[str, ...] | None = None
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    max_length: int | None = None
+    settings: Mapping[str, Any] | None = None
 
 
 class _Default:
@@ -31,6 +71,44 @@ class _Default:
 
 def _default(value: Any, document: str) -> Any:
     return _Default(value, document)
+
+
+@dataclass(frozen=True)
+class EncodeOptions:
+    """Options of `encode` by their names in sentence-transformers."""
+
+    normalize_embeddings: bool = False
+    truncate_dim: int | None = None
+    precision: str | None = None
+    convert_to_tensor: bool = False
+    convert_to_numpy: bool = True
+    output_value: str = "sentence_embedding"
+    show_progress_bar: bool | None = None
+
+    def __post_init__(self) -> None:
+        outputs = ("sentence_embedding", "token_embeddings")
+        checked_choice(self.output_value, "output_value", outputs)
+        precisions = (None, "float32", "int8", "uint8", "binary", "ubinary")
+        checked_choice(self.precision, "precision", precisions)
+        optional_count(self.truncate_dim, "truncate_dim")
+
+    def vectors(self, vectors: Any) -> Any:
+        """Cut, scale and round vectors (n_texts, n_dimensions)."""
+        if self.truncate_dim is not None:
+            vectors = vectors[:, : self.truncate_dim]
+        if self.normalize_embeddings:
+            vectors = unit_vectors(vectors)
+        if self.precision in (None, "float32"):
+            return vectors
+        library = require("sentence_transformers", f"precision={self.precision!r}", "torch")
+        return library.quantize_embeddings(vectors, precision=self.precision)
+
+
+def _unit(vectors: Any) -> Any:
+    """Scale vectors to length one, arrays or tensors."""
+    vectors = np.asarray(vectors) if isinstance(vectors, (list, tuple)) else vectors
+    vectors = vectors[None] if vectors.ndim == 1 else vectors
+    return vectors / ((vectors * vectors).sum(-1)[:, None] ** 0.5).clip(1e-12)
 
 
 class BaseEncoder:
@@ -71,6 +149,13 @@ class BaseEncoder:
         """The same encoder without a cache on disk."""
         return self
 
+    @property
+    def info(self) -> EncoderInfo:
+        """Description of the encoder; may load the model to find out its precision."""
+        names = ["languages", "prompts", "max_length", "settings"]
+        names += ["dimensions", "fingerprint", "space"] if self.is_fitted else []
+        return EncoderInfo(self.name, **{name: getattr(self, name) for name in names})
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
@@ -80,13 +165,28 @@ class BaseEncoder:
         *,
         batch_size: int | None = None,
         show_progress: bool | None = None,
-        normalize_embeddings: bool = False,
+        **options: Any,
     ) -> Any:
-        """Return one vector per text, (n_texts, n_dimensions); of one text, (n_dimensions,)."""
-        rows = [texts] if isinstance(texts, str) else texts
-        vectors: Any = self._encode(rows, batch_size, show_progress).embeddings
-        vectors = unit_vectors(vectors) if normalize_embeddings else vectors
+        """Return one vector per text, (n_texts, n_dimensions); of one text, (n_dimensions,).
+
+        Further options have the names of sentence-transformers: normalize_embeddings, truncate_dim,
+        precision, convert_to_tensor, convert_to_numpy, output_value, show_progress_bar.
+        """
+        rows, how = [texts] if isinstance(texts, str) else texts, EncodeOptions(**options)
+        show_progress = how.show_progress_bar if show_progress is None else show_progress
+        if how.output_value == "token_embeddings":
+            vectors: Any = self._token_vectors(check_texts(rows))
+        else:
+            vectors = how.vectors(self._encode(rows, batch_size, show_progress).embeddings)
+        if how.convert_to_tensor or not how.convert_to_numpy:
+            torch = require_torch("convert_to_tensor")
+            one = how.convert_to_tensor and how.output_value == "sentence_embedding"
+            vectors = torch.as_tensor(vectors) if one else [*map(torch.as_tensor, vectors)]
         return vectors[0] if isinstance(texts, str) else vectors
+
+    def _token_vectors(self, texts: list[str]) -> list[FloatArray]:
+        """Return vectors of the tokens of each text, (n_tokens, n_dimensions)."""
+        raise InputError("output_value", '"sentence_embedding"', "token_embeddings")
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """Return vectors of documents as lists, for LangChain; see `encode_document`."""
@@ -96,10 +196,31 @@ class BaseEncoder:
         """Return the vector of a query as a list, for LangChain; see `encode_query`."""
         return list(self.encode_query(text).tolist())
 
+    similarity_fn_name = _default("cosine", "Name of the measure of `similarity`.")
+
     def similarity(self, first: Any, second: Any) -> Any:
         """Return the cosine of each vector with each of others, (n_first, n_second)."""
-        one, other = (unit_vectors(np.atleast_2d(vectors)) for vectors in (first, second))
-        return one @ other.T
+        return _unit(first) @ _unit(second).T
+
+    def similarity_pairwise(self, first: Any, second: Any) -> Any:
+        """Return the cosine of each vector with its partner, (n_vectors,)."""
+        return (_unit(first) * _unit(second)).sum(-1)
+
+    @property
+    def model_card_data(self) -> Any:
+        """What evaluators of sentence-transformers read and write; nothing is stored."""
+        return SimpleNamespace(base_model=self.name, set_evaluation_metrics=lambda *_: None)
+
+    def get_sentence_embedding_dimension(self) -> int | None:
+        """Return `dimensions`, by the name that sentence-transformers gives it."""
+        return self.dimensions  # type: ignore[no-any-return]
+
+    get_embedding_dimension = get_sentence_embedding_dimension
+
+    @property
+    def max_seq_length(self) -> int | None:
+        """`max_length`, by the name that sentence-transformers gives it; it cannot be set."""
+        return self.max_length  # type: ignore[no-any-return]
 
     def encode_query(self, texts: str | Sequence[str], **options: Any) -> Any:
         """Return vectors of queries, with the checkpoint's prompt for queries; see `encode`."""
@@ -233,7 +354,7 @@ def _adopted(*names: str, convert: Callable[[Any], Any] = lambda value: value) -
 class ForeignEncoder(BaseEncoder):
     """Adapter of an object with `encode`, or of a transformer of scikit-learn.
 
-    The object may have further attributes of `BaseEncoder`, `encode_query`, `encode_document`, or
+    The object may have further attributes of `EncoderInfo`, `encode_query`, `encode_document`, or
     `encode_with_report`; they are used where they exist.
     """
 
@@ -340,6 +461,21 @@ def can_encode(value: Any) -> bool:
     if callable(getattr(value, "encode", None)):
         return not isinstance(value, str)
     return callable(getattr(value, "fit", None)) and callable(getattr(value, "transform", None))
+
+
+def info_of(encoder: Any) -> EncoderInfo:
+    """Return the description of any encoder.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Encoder of this package, object with `encode`, or transformer of scikit-learn.
+
+    Returns
+    -------
+    EncoderInfo
+    """
+    return as_encoder(encoder).info
 
 
 def arguments_of(scope: dict[str, Any]) -> dict[str, Any]:

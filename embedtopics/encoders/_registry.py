@@ -139,11 +139,12 @@ GIVEN = "given"
 
 def describe_encoder(encoder: BaseEncoder) -> dict[str, Any]:
     """Return the record by which an encoder is recognized and made again."""
+    info = encoder.info
     return {
-        "encoder": encoder.name,
-        "encoder_fingerprint": encoder.fingerprint,
-        "encoder_space": encoder.space,
-        "encoder_settings": encoder.settings,
+        "encoder": info.name,
+        "encoder_fingerprint": info.fingerprint,
+        "encoder_space": info.space,
+        "encoder_settings": info.settings,
     }
 
 

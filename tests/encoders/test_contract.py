@@ -19,7 +19,7 @@ from embedtopics.encoders import (
     SentenceEncoder,
     TfidfEncoder,
 )
-from embedtopics.encoders._contract import as_encoder
+from embedtopics.encoders._contract import EncoderInfo, as_encoder, info_of
 from embedtopics.encoders._registry import (
     check_encoder,
     describe_encoder,
@@ -55,12 +55,12 @@ every = pytest.mark.parametrize("encoder", KINDS, indirect=True)
 
 
 @every
-def test_description(encoder, toy):
-    adapted = as_encoder(encoder)
-    assert adapted.name and not adapted.languages
-    vectors = adapted.fitted_to(toy[0]).encode(toy[0][:3])
-    assert adapted.dimensions in (None, vectors.shape[1])
-    assert as_encoder(adapted) is adapted
+def test_info(encoder, toy):
+    info = info_of(encoder)
+    assert isinstance(info, EncoderInfo) and info.name and not info.languages
+    vectors = as_encoder(encoder).fitted_to(toy[0]).encode(toy[0][:3])
+    assert info.dimensions in (None, vectors.shape[1])
+    assert info == info_of(as_encoder(encoder))
 
 
 def test_a_sentence_transformer_describes_itself(make_sentence_folder):

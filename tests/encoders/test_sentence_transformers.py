@@ -1,4 +1,4 @@
-"""What encoders share with sentence-transformers: vectors, folders, and models of that library.
+"""Everything that code written for sentence-transformers asks of an encoder, against that library.
 
 BERTopic, KeyBERT and mteb run where they are installed.
 """
@@ -29,12 +29,36 @@ def pair(make_sentence_folder):
     return exact_encoder(folder), model_of(folder)
 
 
-def test_vectors_of_length_one_and_their_similarity(pair):
-    ours, theirs = (one.encode(TEXTS, normalize_embeddings=True) for one in pair)
-    np.testing.assert_allclose(ours, theirs, atol=1e-5)
-    first, second = (pair[0].encode(texts) for texts in (TEXTS, TEXTS[::-1]))
-    expected = pair[1].similarity(first, second)
-    np.testing.assert_allclose(pair[0].similarity(first, second), expected, atol=1e-6)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"normalize_embeddings": True, "truncate_dim": 5}, {"show_progress_bar": False},
+        {"precision": "ubinary"}, {"precision": "binary", "batch_size": 2},
+        {"convert_to_tensor": True}, {"convert_to_numpy": False},
+        {"output_value": "token_embeddings", "device": "cpu"},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("texts", [TEXTS, TEXTS[1]])
+def test_encode_takes_its_keywords(pair, texts, options):
+    ours, theirs = (one.encode(texts, **options) for one in pair)
+    rows = [(ours, theirs)] if isinstance(texts, str) else zip(ours, theirs, strict=True)
+    for one, other in rows:
+        np.testing.assert_allclose(one, np.asarray(other), atol=1e-5)
+    if "output_value" not in options:
+        assert type(ours) is type(theirs)
+    with refuses("precision"):
+        pair[0].encode(texts, precision="int4")
+
+
+def test_similarity_of_arrays_and_tensors(pair):
+    encoder, model = pair
+    for options in ({}, {"convert_to_tensor": True}):
+        first, second = (encoder.encode(texts, **options) for texts in (TEXTS, TEXTS[::-1]))
+        for name in ("similarity", "similarity_pairwise"):
+            expected = getattr(model, name)(first, second)
+            found = getattr(encoder, name)(first, second)
+            assert type(found) is type(first)
+            np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_its_evaluators_and_utilities_run(pair):
@@ -44,9 +68,14 @@ def test_its_evaluators_and_utilities_run(pair):
     )
 
     evaluate = EmbeddingSimilarityEvaluator(TEXTS, TEXTS[::-1], [0.1, 0.5, 0.4, 0.2])
-    models = et.training.to_sentence_transformer(pair[0]), pair[1]
-    np.testing.assert_allclose(*(list(evaluate(one).values()) for one in models), atol=1e-5)
-    mined = (np.array(util.paraphrase_mining(one, TEXTS)).ravel() for one in models)
+    mined, scores = [], []
+    for model in pair:
+        scores.append(list(evaluate(model).values()))
+        mined.append(np.array(util.paraphrase_mining(model, TEXTS)))
+        hits = util.semantic_search(model.encode("a dog", convert_to_tensor=True),
+                                    model.encode(TEXTS, convert_to_tensor=True))  # fmt: skip
+        mined[-1] = [*mined[-1].ravel(), *(hit["score"] for hit in hits[0])]
+    np.testing.assert_allclose(*scores, atol=1e-5)
     np.testing.assert_allclose(*mined, atol=1e-5)
 
 
@@ -70,10 +99,17 @@ def test_a_saved_folder_gives_both_libraries_the_vectors(pair, tmp_path, options
 def test_small_doors(pair, tmp_path):
     encoder, model = pair
     assert encoder.tokenizer(TEXTS).input_ids == model.tokenizer(TEXTS).input_ids
-    assert (encoder.dimensions, encoder.max_length) == (16, model.max_seq_length)
+    assert encoder.to("cpu") is encoder
+    assert encoder.get_sentence_embedding_dimension() == encoder.dimensions == 16
+    assert encoder.get_embedding_dimension() == 16
+    assert encoder.max_seq_length == model.max_seq_length == encoder.max_length
+    with pytest.raises(AttributeError):  # it would change nothing
+        encoder.max_seq_length = 8
     documents = encoder.embed_documents(TEXTS)
     np.testing.assert_array_equal(np.float32(documents), encoder.encode_document(TEXTS))
     assert encoder.embed_query("a cat") == encoder.encode_query("a cat").tolist()
+    with pytest.raises(et.InputError, match="has no prompts; got 'query'; use prompt="):
+        encoder.encode(TEXTS, prompt_name="query")
     et.distill(encoder, dimensions=4).save(tmp_path / "static")
     with pytest.raises(et.ModelLoadError, match=r"use StaticEncoder\('"):
         et.SentenceEncoder(tmp_path / "static")

@@ -45,6 +45,7 @@ from embedtopics.encoders.sentence._running import (
     embed,
     has_gpu,
     n_leading,
+    token_vectors,
     tokenize,
 )
 from embedtopics.errors import InputError
@@ -257,7 +258,13 @@ class SentenceEncoder(BaseEncoder):
         return encoder
 
     def encode(
-        self, texts: str | Sequence[str], *, prompt: str | None = None, **options: Any
+        self,
+        texts: str | Sequence[str],
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        device: str | None = None,
+        **options: Any,
     ) -> Any:
         """Return one vector per text, (n_texts, n_dimensions); of one text, (n_dimensions,).
 
@@ -265,12 +272,23 @@ class SentenceEncoder(BaseEncoder):
         ----------
         texts : str or sequence of str
         prompt : str, optional
-            Name of one of the checkpoint's `prompts`, or a string, to put before every text of this
-            call.
+            Prompt to put before every text of this call.
+        prompt_name : str, optional
+            Name of one of the checkpoint's `prompts`, if `prompt` is left out.
+        device : str, optional
+            Device to move the encoder to; see `to`.
         **options
-            As of the other encoders: batch_size, show_progress, normalize_embeddings.
+            As of the other encoders, with the names of sentence-transformers.
         """
-        encoder = self if prompt is None else self._with_prompt(self.prompts.get(prompt, prompt))
+        if device not in (None, self._device):
+            self.to(str(device))
+        if prompt is None and prompt_name is not None:
+            if not self.prompts:
+                expected = "left out: this checkpoint has no prompts"
+                raise InputError("prompt_name", expected, prompt_name, "use prompt=")
+            checked_choice(prompt_name, "prompt_name", tuple(self.prompts))
+            prompt = self.prompts[prompt_name]
+        encoder = self if prompt is None else self._with_prompt(prompt)
         return BaseEncoder.encode(encoder, texts, **options)
 
     @cached_property
@@ -370,12 +388,20 @@ class SentenceEncoder(BaseEncoder):
 
     save_pretrained = save
 
+    def to(self, device: str) -> SentenceEncoder:
+        """Move the encoder to a device, as in torch, and return it."""
+        return self.set_params(device=device)
+
     @property
     def tokenizer(self) -> Any:
         """The tokenizer of transformers."""
         from embedtopics.encoders.sentence._torch import wrapped_tokenizer
 
         return wrapped_tokenizer(self.recipe.checkpoint, self.recipe.trusts_code)
+
+    def _token_vectors(self, texts: list[str]) -> list[FloatArray]:
+        run, width = self._loaded.run, self.recipe.checkpoint.width
+        return [token_vectors(run, ids, width) for ids in self._tokenize(texts, False).ids]
 
     def encode_with_report(
         self,

@@ -203,6 +203,13 @@ def embed(
     return vectors
 
 
+def token_vectors(run: Runtime, ids: bytes, width: int | None) -> FloatArray:
+    """Return the hidden states of a text, (n_tokens, width), by pooling each token alone."""
+    tokens = np.frombuffer(ids, dtype=np.int32).astype(np.int64)
+    repeated = np.tile(tokens, (len(tokens), 1))
+    return run(repeated, np.ones_like(repeated), np.eye(len(tokens), dtype=np.int64))[:, :width]
+
+
 def _side_by_side(
     work: Callable[[slice], tuple[slice, FloatArray]], batches: Sequence[slice], run: Runtime
 ) -> Iterator[tuple[slice, FloatArray]]:

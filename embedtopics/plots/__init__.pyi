@@ -8,6 +8,7 @@ from ._classification import prevalence as prevalence
 from ._classification import reliability as reliability
 from ._classification import risk_coverage as risk_coverage
 from ._comparison import comparison as comparison
+from ._contextualization import contextualization as contextualization
 from ._hierarchy import hierarchy as hierarchy
 from ._layers import layers as layers
 from ._learning import before_after as before_after

@@ -285,6 +285,61 @@ class LayerScores(ScoreTable[ProbeScore]):
 
 
 @dataclass(frozen=True)
+class GeometryScore:
+    """One measure of one layer.
+
+    Parameters
+    ----------
+    measure : str
+    layer : int
+    value, low, high : float
+        The measure, and its 95 % interval.
+    n : int
+        Words or sentences.
+    """
+
+    measure: str
+    layer: int
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Contextualization(ScoreTable[GeometryScore]):
+    """How much the vectors of a word depend on its context, layer by layer.
+
+    Parameters
+    ----------
+    rows : tuple of GeometryScore
+        Measures "self-similarity", "intra-sentence similarity" and "maximum explainable variance";
+        the same with the prefix "corrected", minus their baselines; and the baselines "anisotropy"
+        (mean cosine of different words in different sentences) and "chance variance" (maximum
+        explainable variance of as many uses of any words). Layers ascend.
+    decisions : tuple of Decision
+    encoder : str
+    layers : tuple of int
+    words : tuple of str
+    n_uses : int32 ndarray of shape (n_words,)
+    self_similarity, explainable : float64 ndarray of shape (n_layers, n_words)
+        By word, without correction.
+    """
+
+    encoder: str
+    layers: tuple[int, ...]
+    words: tuple[str, ...]
+    n_uses: Int32Array
+    self_similarity: Float64Array
+    explainable: Float64Array
+
+    row_type = GeometryScore
+
+    def _summary(self) -> str:
+        return f"{len(self.words):,} words on {len(self.layers)} layers, {self.encoder}"
+
+
+@dataclass(frozen=True)
 class Sentence:
     """One sentence.
 

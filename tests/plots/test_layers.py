@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from embedtopics import plots
-from embedtopics.probing.results import LayerScores, ProbeScore, ScalarMix
+from embedtopics.probing.results import (
+    Contextualization,
+    GeometryScore,
+    LayerScores,
+    ProbeScore,
+    ScalarMix,
+)
 from tests.factories import refuses
 
 HOSTILE = "<b onclick=x>$x$</b>"
@@ -135,8 +141,47 @@ def test_a_metric_without_scores_is_refused():
         plots.layers(scores(), "uuas")
 
 
+def geometry(measures, n=4, **more):
+    rng = np.random.default_rng(0)
+    made = []
+    for measure in measures:
+        for layer in range(n):
+            value = float(rng.uniform(0, 1))
+            made.append(GeometryScore(measure, layer, value, value - 0.1, value + 0.1, 77))
+    return Contextualization(
+        **{"encoder": "made", "layers": tuple(range(n)), "rows": tuple(made),
+           "words": ("bat", "play"), "n_uses": np.array([30, 20], np.int32),
+           "self_similarity": np.zeros((n, 2)), "explainable": np.zeros((n, 2)), **more}
+    )  # fmt: skip
+
+
+MEASURES = {
+    "self-similarity": ("one word in two contexts", "y"),
+    "intra-sentence similarity": ("word and its sentence", "y"),
+    "anisotropy": ("two random words", "y"),
+    "corrected self-similarity": ("one word in two contexts", "y2"),
+    "corrected intra-sentence similarity": ("word and its sentence", "y2"),
+    "corrected maximum explainable variance": ("explained by one direction", "y2"),
+}
+
+
+def test_contextualization_draws_each_measure_with_its_interval():
+    found = geometry(MEASURES)
+    figure = plots.contextualization(found)
+    for measure, (name, axis) in MEASURES.items():
+        (line,) = [t for t in named(figure, name) if t.yaxis == axis]
+        assert list(line.y) == [s.value for s in found.of(measure=measure)]
+        (band,) = [t for t in figure.data if t.fill and t.name == name and t.yaxis == axis]
+        own = found.of(measure=measure)
+        assert list(band.y) == [*(s.low for s in own), *(s.high for s in own[::-1])]
+    assert "2 words, 50 uses" in figure.layout.annotations[0].text
+
+
 def test_names_of_tasks_encoders_and_kinds_are_no_markup():
     extra = (ProbeScore(HOSTILE, None, "accuracy", 0.5, NAN, NAN, 3),)
     found = dataclasses.replace(scores(HOSTILE, extra=extra), encoder=HOSTILE)
-    for figure in (plots.layers(found),):
+    for figure in (
+        plots.layers(found),
+        plots.contextualization(geometry(["self-similarity"], encoder=HOSTILE)),
+    ):
         assert "<b onclick" not in figure.to_json() and "$x$" not in figure.to_json()

@@ -25,6 +25,7 @@ CASES = {
         {"word": "w", "labels": SENSES}, {"labels": [["a"], ["a"] * 7], "word": ["wv"]},
     ),
     probing.word_map: ({"word": "w"}, {"word": ["bta", "", [], "ball"]}),
+    probing.contextualization: ({}, {"min_uses": [1, 50]}),
     probing.probe: ({"tags": TAGS}, {
         "layers": [7], "baselines": ["majority", ["random model"]],
         "n_seeds": [0], "vectors": [STATES.layer(0)[:-1]], "random_states": [OTHERS],

@@ -1,0 +1,85 @@
+"""Contextualization of words, layer by layer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from embedtopics.plots._colors import PALETTE
+from embedtopics.plots._layers import Line, end_names, layer_axis, traces_of, value_range
+from embedtopics.plots._theme import (
+    ASSUMED_WIDTH,
+    Spec,
+    axis_keys,
+    caption,
+    panel_figure,
+    panel_note,
+    small,
+    title_notes,
+)
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from embedtopics.probing.results import Contextualization
+
+_NAMES = 190
+_BASELINE = "#6b7684"
+# measure, caption, colour and symbol
+_PANELS = {
+    "cosine similarity": (
+        ("self-similarity", "one word in two contexts", PALETTE[0], "circle"),
+        ("intra-sentence similarity", "word and its sentence", PALETTE[5], "square"),
+        ("anisotropy", "two random words", _BASELINE, ""),
+    ),
+    "minus the value by chance": (
+        ("corrected self-similarity", "one word in two contexts", PALETTE[0], "circle"),
+        ("corrected intra-sentence similarity", "word and its sentence", PALETTE[5], "square"),
+        ("corrected maximum explainable variance", "explained by one direction", PALETTE[2],
+         "diamond"),
+    ),
+}  # fmt: skip
+
+
+def contextualization(result: Contextualization, *, width: int | None = None) -> Figure:
+    """Draw how much the vector of a word depends on its context, layer by layer.
+
+    On the left: the mean cosine of two uses of a word, of a word and its sentence, and of two
+    random words (anisotropy; Ethayarajh 2019). On the right: the same minus the value by chance. A
+    word with one vector in all contexts stays at 1 minus the anisotropy; a word whose vector
+    depends only on the context falls to 0. Bands are 95 % intervals.
+
+    Parameters
+    ----------
+    result : Contextualization
+        From `embedtopics.probing.contextualization`.
+    width : int, optional
+        Pixels, by default those of the page; below 700 the panels are above each other.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    gap, up, n_rows = _NAMES + 40, 330.0, 1 + ((width or ASSUMED_WIDTH) < 700)
+    across = ((width or ASSUMED_WIDTH) - 50 - _NAMES - gap * (2 - n_rows)) * n_rows / 2
+    margin = {"l": 50, "r": _NAMES, "t": 76, "b": 50}
+    size: Spec = {"gap": gap, "width": width, "margin": margin}
+    figure = panel_figure([up] * n_rows, 3 - n_rows, between=80, **size)
+    counted = small(f"· {len(result.words):,} words, {int(result.n_uses.sum()):,} uses")
+    notes = title_notes([f"<b>{caption(result.encoder, 50)}</b> {counted}"], 68, left=34, size=14)
+    measures = {score.measure for score in result}
+    figure.update_xaxes(layer_axis(result.layers, across))
+    figure.update_yaxes(showgrid=True, tickfont={"size": 11}, zeroline=True)
+    for panel, (name, kinds) in enumerate(_PANELS.items()):
+        lines = [
+            Line(label, color, "solid" if symbol else "dash", symbol, result.of(measure=measure))
+            for measure, label, color, symbol in kinds
+            if measure in measures
+        ]
+        low, high = value_range(lines)
+        span = (min(low, 0.0), high)
+        ends = (min(result.layers) - 0.4, max(result.layers) + 0.4)
+        figure.add_traces(traces_of(lines, ends, panel, "words or sentences"))
+        figure.layout[axis_keys(panel)[1]].update(range=span, zerolinecolor="#c3c9d1")
+        notes += end_names(figure, lines, span, panel, up)
+        notes.append(panel_note(figure, panel, f"<b>{name}</b>", yshift=5))
+    return figure.update_layout(annotations=notes)

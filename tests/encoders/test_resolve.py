@@ -140,6 +140,13 @@ def test_no_network_is_asked_once_and_not_again(hub_with):
     assert (name, settings["etag_timeout"]) == ("sentence-transformers/no-such-model", 5.0)
 
 
+def test_local_files_only_asks_nobody(hub_with):
+    calls = hub_with(None)
+    with pytest.raises(ModelLoadError, match="local_files_only is set"):
+        resolve_model("no/model", local_files_only=True)
+    assert not calls
+
+
 def test_what_is_fetched_is_announced(hub_with, make_sentence_folder, capsys, caplog):
     from huggingface_hub.utils import filter_repo_objects
 

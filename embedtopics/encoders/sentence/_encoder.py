@@ -140,6 +140,8 @@ class SentenceEncoder(BaseEncoder):
         Library that runs the model. Default: ONNX Runtime on a CPU if it can, else torch.
     trust_remote_code : bool
         Whether the checkpoint may run its own Python code.
+    local_files_only : bool
+        Whether to stay off the network.
 
     Raises
     ------
@@ -165,6 +167,7 @@ class SentenceEncoder(BaseEncoder):
         device: str | None = None,
         runtime: str | None = None,
         trust_remote_code: bool = False,
+        local_files_only: bool = False,
     ) -> None:
         self._arguments = arguments_of(locals())
         device = None if device in (None, "auto") else str(device)
@@ -174,7 +177,9 @@ class SentenceEncoder(BaseEncoder):
         modes = () if pooling is None else (pooling,) if isinstance(pooling, str) else pooling
         for mode in modes:
             checked_choice(mode, "pooling", POOLINGS)
-        checkpoint, source = resolve_model(name, revision=revision, with_code=trust_remote_code)
+        checkpoint, source = resolve_model(
+            name, revision=revision, local_files_only=local_files_only, with_code=trust_remote_code
+        )
         if prompts:
             checkpoint = replace(checkpoint, prompts={**checkpoint.prompts, **prompts})
         steps, limit = checkpoint.steps, checkpoint.position_limit

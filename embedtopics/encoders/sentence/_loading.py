@@ -124,6 +124,7 @@ def resolve_model(
     name: str | os.PathLike[str],
     *,
     revision: str | None = None,
+    local_files_only: bool = False,
     with_code: bool = False,
 ) -> tuple[Checkpoint, str]:
     """Return a checkpoint and its source: folder, hub cache, model package or hub, in this order.
@@ -147,7 +148,7 @@ def resolve_model(
     is_default = name in (DEFAULT_MODEL, DEFAULT_REPOSITORY)
     is_default = is_default and revision in (None, DEFAULT_REVISION)
     tried = [f"folder {name}"]
-    for source, read in _sources(name, revision, is_default, with_code):
+    for source, read in _sources(name, revision, is_default, with_code, not local_files_only):
         try:
             checkpoint = read()
         except Miss as miss:
@@ -162,6 +163,8 @@ def resolve_model(
                 _REINSTALL if source.startswith("package") else remedy,
             )  # fmt: skip
         return checkpoint, source
+    if local_files_only:
+        tried.append("hub (not tried: local_files_only is set)")
     raise ModelLoadError(
         f"expected an encoder named {name!r}, found none; tried in order: {'; '.join(tried)}; "
         f"pass the folder of a checkpoint, connect to the network once, or use {DEFAULT_MODEL} "
@@ -170,7 +173,7 @@ def resolve_model(
 
 
 def _sources(
-    name: str, revision: str | None, is_default: bool, with_code: bool
+    name: str, revision: str | None, is_default: bool, with_code: bool, use_hub: bool
 ) -> Iterator[tuple[str, Callable[[], Checkpoint]]]:
     """Yield the sources of a model in order, and functions that read it or raise `Miss`."""
     if is_default:
@@ -183,7 +186,7 @@ def _sources(
         yield f"package {PACKAGE}", _read_package
     if name in E5_NAMES and revision is None:
         yield f"package {MULTILINGUAL_PACKAGE}", _read_e5
-    for repository in names:
+    for repository in names if use_hub else ():
         yield "hub", partial(_read_hub, repository, revision, with_code)
 
 

@@ -42,7 +42,7 @@ _EVIDENCE = {
     "just right": ("learned", "metric_gain", "late_slope"),
     "could learn more": ("learned", "late_slope"),
     "learns nothing": ("learned", "metric_gain"),
-    "chaotic": ("swings", "not_finite"),
+    "chaotic": ("collapse", "swings", "not_finite"),
     "overlearning": ("turn", "gap"),
     "uncertain": ("validations", "learned", "gap", "turn"),
 }

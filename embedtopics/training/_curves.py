@@ -139,11 +139,17 @@ def series_of(curves: Curves) -> Series:
     return Series(
         done=learning_done(curves.validation_steps, curves.n_steps_planned),
         validation=curves.validation_loss[None],
-        sample=curves.sample_loss[None] if np.isfinite(curves.sample_loss).all() else None,
+        sample=_smoothed(curves.sample_loss) if np.isfinite(curves.sample_loss).all() else None,
         metric=-curves.metric[None] if np.isfinite(curves.metric).all() else None,
         training_change=change,
         training_error=error,
     )
+
+
+def _smoothed(losses: Float64Array) -> Float64Array:
+    """Return medians of three neighbours, (1, n): one hard example makes a spike that hides all."""
+    padded = np.pad(losses, 1, mode="edge")
+    return np.asarray(np.median([padded[:-2], losses, padded[2:]], axis=0)[None])
 
 
 def redraw(series: Series, rng: np.random.Generator) -> Series:
@@ -187,7 +193,7 @@ class Facts:
     noise: Float64Array
     swings: Float64Array  # movement back and forth, as a share of the range
     spread: Float64Array  # the range
-    late: Float64Array  # speed over the last third, as a share of the mean speed
+    late: Float64Array  # speed over the last third, as a share of the mean, of the slower loss
     seen: Float64Array  # fall of the loss on training examples, in units of its noise
     gap: Float64Array  # share of that fall that the validation loss did not follow
     gain: Float64Array  # of the metric, from the first to the last validation; NaN without one
@@ -201,9 +207,10 @@ def measure(series: Series) -> Facts:
     if series.sample is not None:
         sample = fit_shapes(series.done, series.sample)
         change, error = sample.change, sample.noise
-    seen = ratio(change, error)
-    third = _N_GRID // 3
-    late = 3.0 * (shape.grid[:, -1 - third] - shape.grid[:, -1])
+    seen, late = ratio(change, error), late_speed(shape)
+    if series.sample is not None:
+        # What is learned in full on training examples has nothing more to teach.
+        late = np.where(seen > SEEN, np.minimum(late, late_speed(sample)), late)
     spread, lowest = np.ptp(validation, axis=1), validation.min(axis=1)
     straight = validation[:, 0] + validation[:, -1] - 2.0 * lowest
     moved = np.abs(np.diff(validation, axis=1)).sum(axis=1) - straight
@@ -220,11 +227,17 @@ def measure(series: Series) -> Facts:
         noise=shape.noise,
         swings=ratio(each, spread),
         spread=spread,
-        late=ratio(late, shape.fall),
+        late=late,
         seen=seen,
         gap=np.where(seen > SEEN, 1.0 - ratio(shape.change, change), np.nan),
         gain=gain,
     )
+
+
+def late_speed(shape: Shapes) -> Float64Array:
+    """Return the speed over the last third of the learning, as a share of the mean speed."""
+    third = _N_GRID // 3
+    return ratio(3.0 * (shape.grid[:, -1 - third] - shape.grid[:, -1]), shape.fall)
 
 
 def ratio(part: Float64Array, whole: Float64Array) -> Float64Array:
@@ -235,8 +248,9 @@ def ratio(part: Float64Array, whole: Float64Array) -> Float64Array:
 
 def decide(facts: Facts) -> npt.NDArray[np.int64]:
     """Return the place in `VERDICTS` for each curve; swings first, for they hide all else."""
-    # A fall that is large compared with the noise is visible in spite of it.
-    swings = (facts.swings > SWINGS) & (facts.fall <= 2.0 * FALL * facts.noise)
+    # A fall or a rise that is large compared with the noise is visible in spite of it.
+    is_visible = (facts.fall > 2.0 * FALL * facts.noise) | (facts.rise > 2.0 * RISE * facts.noise)
+    swings = (facts.swings > SWINGS) & ~is_visible
     chaotic = swings & (facts.swings * facts.spread > LEAST * facts.start)
     parted = facts.gap > GAP
     rose = (facts.rise > RISE * facts.noise) & (facts.rise > LEAST * facts.start)
@@ -327,7 +341,9 @@ def advise(
         return (
             "Lower the learning rate to a third.",
             "Or use batches four times as large (accumulation=4 needs no more memory).",
-            "Do not trust a single checkpoint: its score may be an extreme of the fluctuation.",
+            "The encoder before training was better than this one."
+            if "collapse" in evidence
+            else "Do not trust a single checkpoint: its score may be an extreme of the swings.",
         )
     if verdict == "could learn more":
         done = int(curves.validation_steps[-1])
@@ -359,7 +375,7 @@ def advise(
             "which has not turned: add examples, or use ten times the weight decay.",
             "More epochs will hardly help."
             if evidence["late_slope"].value <= LATE
-            else "The validation loss still fell at the end: more epochs may help as well.",
+            else "Both losses still fell at the end: more epochs may help as well.",
         )
     if verdict == "uncertain":
         first, second = sorted(shares, key=lambda name: -shares[name])[:2]
@@ -416,7 +432,8 @@ def evidence_of(
     limit = max(RISE * noise, RISE_OF_FALL * float(facts.fall[0]))
     turn = step_at(facts.turn, curves.n_steps_planned)
     epoch, rise = turn[0] / curves.steps_per_epoch, _number(facts.rise[0])
-    text = f"The validation loss turned at about epoch {epoch:.2g}, and rose by {rise}."
+    when = f"turned at about epoch {epoch:.2g}, and rose by {rise}"
+    text = f"The validation loss {when if turn[0] > 0 else f'rose by {rise} from the start'}."
     if facts.rise[0] <= limit:
         text = "The validation loss did not turn: its rise at the end is small or noise."
     items.append(_item("turn", facts.rise, redrawn.rise, limit, text))
@@ -426,12 +443,13 @@ def evidence_of(
     first, last = series.done[0], series.done[-1]
     begin, end = float(step_at(last - (last - first) / 3.0, curves.n_steps_planned)), int(steps[-1])
     share, when = float(facts.late[0]), "over the last third of the learning"
-    text = f"The validation loss fell at {share:.0%} of its mean speed {when}."
+    slower = "validation loss" if series.sample is None else "slower of both losses"
+    text = f"The {slower} fell at {share:.0%} of its mean speed {when}."
     if not np.isfinite(share) or facts.fall[0] <= FALL * noise:
         text = "The validation loss did not fall, and has no late speed."
     elif share < 0.01:
         rose = share < 0 and facts.rise[0] > limit
-        text = f"The validation loss {'rose' if rose else 'was level'} {when}."
+        text = f"The {slower} {'rose' if rose else 'was level'} {when}."
     items.append(_item("late_slope", facts.late, redrawn.late, LATE, text))
     text = f"The last third of the learning begins at step {begin:,.0f}."
     items.append(Evidence("late_step", begin, begin, float(end), np.nan, text))
@@ -444,8 +462,12 @@ def evidence_of(
         elif missing > 1:
             text = f"The {which} fell while the validation loss ended above its start."
         items.append(_item("gap", facts.gap, redrawn.gap, GAP, text))
-    text = f"The validation loss swings by {facts.swings[0]:.1%} of its range from one validation "
-    items.append(_item("swings", facts.swings, redrawn.swings, SWINGS, f"{text}to the next."))
+    if facts.seen[0] < -SEEN:
+        text = "The loss on training examples rose as well: the steps are too large."
+        items.append(_item("collapse", facts.seen, redrawn.seen, -SEEN, text))
+    swings = f"swings by {facts.swings[0]:.1%} of its range from one validation to the next"
+    text = f"The validation loss {swings if facts.swings[0] >= 0.01 else 'hardly swings'}."
+    items.append(_item("swings", facts.swings, redrawn.swings, SWINGS, text))
     return tuple(items)
 
 

@@ -227,11 +227,17 @@ def test_verdicts_on_runs_that_people_read():
         ("sts 2000, cosent, 1e-3", "just right"),
         ("sts 64, cosine, 3e-2", "overlearning"),
         ("sts 2000, cosine, 1e+1", "chaotic"),
+        # It has learned its examples in full; one spike in their loss hides no fall to nothing.
+        ("classes trec 100, 1e-4", "just right"),
+        ("classes trec 60, 5e-4", "overlearning"),
+        ("siamese sts 100, 3e-3", "chaotic"),
     ]:
         assert verdicts[name].verdict == verdict, name
     advice = {name: " ".join(one.advice) for name, one in verdicts.items()}
     assert "More epochs will hardly help" in advice["sts 2000, cosine, 1e-3"]
     assert "more epochs may help" in advice["nli 2000, ranking, 1e-3"]
+    collapse = [item.says for item in verdicts["siamese sts 100, 3e-3"].evidence]
+    assert "The loss on training examples rose as well: the steps are too large." in collapse
 
 
 def drawn_at_random(seed):

@@ -19,18 +19,28 @@ N_TRAIN, N_TEST, STEPS, RATE = 600, 300, 60, 1e-4
 """Pairs to learn from and of the test; steps of 16 pairs, and rate, of those that train."""
 SEEDS = 3
 CORPORA = {
-    "snli_counterfactual": ("train", "test", "premise", "hypothesis"),
-    "rte": ("train", "dev", "premise", "hypothesis"),
+    "snli_counterfactual": ("train", "test", "premise", "hypothesis", ENCODER),
+    "rte": ("train", "dev", "premise", "hypothesis", ENCODER),
+    "fr_parlement": ("stance_pairs", "", "amendment_summary", "speech", "multilingual-e5-small"),
 }
+"""Files to learn from and of the test, columns, and encoder; without a file of the test, a third of
+the debates is left for it."""
 
 Pairs = tuple[list[tuple[str, str]], np.ndarray]
 
 
 def _draw(corpus: str, seed: int) -> tuple[Pairs, Pairs]:
     """Return pairs to learn from and of the test."""
-    train, test, first, second = CORPORA[corpus]
+    train, test, first, second, _ = CORPORA[corpus]
     rng = np.random.default_rng(seed)
-    learned, tested = (_read_rows(f"{corpus}/{name}.jsonl.gz") for name in (train, test))
+    learned = _read_rows(f"{corpus}/{train}.jsonl.gz")
+    if test:
+        tested = _read_rows(f"{corpus}/{test}.jsonl.gz")
+    else:
+        debates = sorted({row["debate"] for row in learned})
+        left = set(rng.choice(debates, len(debates) // 3, replace=False).tolist())
+        tested = [row for row in learned if row["debate"] in left]
+        learned = [row for row in learned if row["debate"] not in left]
 
     def part(rows: list[dict[str, str]], n: int) -> Pairs:
         drawn = [rows[row] for row in rng.permutation(len(rows))[:n]]
@@ -91,7 +101,7 @@ def _cross_encoder(train: Pairs, test: Pairs, seed: int) -> np.ndarray:
 
 def pairs(
     quick: bool = False,
-    corpora: Sequence[str] = ("rte", "snli_counterfactual"),
+    corpora: Sequence[str] = ("rte", "snli_counterfactual", "fr_parlement"),
     trained: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Fit the methods to pairs of texts; those that train have one draw."""
@@ -101,7 +111,7 @@ def pairs(
         methods: dict[str, Callable[[Pairs, Pairs, int], np.ndarray]] = {
             "TF-IDF of both": _words,
             "TF-IDF, pairs=True": partial(_ours, "tfidf", "frozen"),
-            "frozen": partial(_ours, ENCODER, "frozen"),
+            "frozen": partial(_ours, CORPORA[corpus][-1], "frozen"),
         }
         if trained:
             methods = {

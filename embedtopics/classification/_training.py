@@ -297,9 +297,6 @@ def _fine_tune(
     settings = _settings(options, encoder, len(labelled.texts), len(held_out.texts))
     device_and_precision(settings)
     trainable = models.trainable_of(encoder, settings)
-    if settings.lora_rank is not None:
-        state = settings.random_state
-        trainable = models.with_lora(trainable, settings.lora_rank, random_state=state)
     folder = check_output_folder(folder, trainable.output_kind)
     kind = model.head
     start = model._fit_frozen(labelled, class_weights, settings.random_state).head
@@ -349,10 +346,7 @@ def _settings(
         options.setdefault("validations_per_epoch", VALIDATIONS / n_epochs)
     options.setdefault("learning_rate", RATE_OF_WIDTH / (encoder.recipe.checkpoint.width or 768))
     options.setdefault("keep", "best" if n_held_out >= FEWEST_TO_CHOOSE else "last")
-    settings = TrainingSettings(**options)
-    if settings.matryoshka:
-        raise InputError("matryoshka", "left out for classifiers", settings.matryoshka)
-    return settings
+    return TrainingSettings(**options)
 
 
 def _examples(labelled: LabelledTexts, kind: str) -> Examples:

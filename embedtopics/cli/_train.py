@@ -155,12 +155,6 @@ FAMILIES: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "Objectives: ranking, triplet.",
         ("columns", "objective"),
     ),
-    "labelled": (
-        "binary",
-        "Train on pairs labelled as similar (1) or dissimilar (0).\n\n"
-        "Objectives: online (the hard pairs of a batch), contrastive (all pairs).",
-        ("columns", "label", "objective"),
-    ),
     "pairs": ("pairs", "Train on pairs of texts that belong together.", ("columns",)),
 }
 """Kind of examples, help and own options of each command that learns from examples."""
@@ -190,15 +184,12 @@ for _name in FAMILIES:
 
 
 @app.command()
-@takes(("objective", *COMMON, *HELD_OUT))
+@takes((*COMMON, *HELD_OUT))
 def unsupervised(file: ExamplesFile, *, options: TrainOptions) -> None:
-    """Train on texts without labels; --test takes pairs with scores.
-
-    Objectives: simcse, tsdae.
-    """
+    """Train on texts without labels, by SimCSE; --test takes pairs with scores."""
     validation = options.validation and _read_texts(options.validation, options)
     run_training(
-        options, "fit", options.encoder, _read_texts(file, options), options.objective or "simcse",
+        options, "fit", options.encoder, _read_texts(file, options), "simcse",
         kind="texts", validation=validation, documents=file, **read_test(options),
     )  # fmt: skip
 

@@ -195,9 +195,6 @@ def pretrain(
     """
     require_libraries()
     settings = TrainingSettings(**{**USUAL, **options})
-    for name in ("matryoshka", "lora_rank"):
-        if getattr(settings, name):
-            raise InputError(name, "left out for pretrain", getattr(settings, name))
     folder = check_output_folder(output_folder(out, "pretraining", overwrite, resume), KIND)
     checked_choice(objective, "objective", _NAMES)
     if not isinstance(masking, RandomMasking):

@@ -38,7 +38,7 @@ from embedtopics.training._figures import (
 from embedtopics.training._split import in_order
 from embedtopics.training.results import Change
 
-SCORED = ("graded", "nli", "triplets", "binary", "pairs")
+SCORED = ("graded", "nli", "triplets", "pairs")
 """Kinds of examples that similarities can be right or wrong about."""
 
 FEW_UNITS = 30
@@ -88,7 +88,7 @@ def compare_before_after(
         Examples held out from training. Graded examples: Spearman's and Pearson's correlation of
         cosine and score. Inference: how often an entailed hypothesis is nearer to its premise than
         a contradicted one of the same premise, and of all premises (AUC). Triplets: how often the
-        positive is nearer than all negatives. Binary: average precision of the cosine. Pairs: mean
+        positive is nearer than all negatives. Pairs: mean
         reciprocal rank of the second text among all second texts (0 behind rank 10), and how often
         it is the first. Other kinds are left out.
     general : Examples, or mapping of name to Examples, optional

@@ -50,11 +50,6 @@ _KINDS = {
         (_SIDES, _OTHERS),
         ("score", "similarity", "similarity_score", "relatedness", "relatedness_score", "label"),
     ),
-    "binary": _Kind(
-        ("first text", "second text"),
-        (_SIDES, _OTHERS),
-        ("label", "is_duplicate", "paraphrase", "quality", "same"),
-    ),
     "pairs": _Kind(("anchor", "positive"), (_ANCHORS, _POSITIVES)),
     "triplets": _Kind(
         ("anchor", "positive", "negative"),
@@ -79,7 +74,6 @@ _SPELLINGS = {
 _CLASS_OF = {spelling: name for name, known in _SPELLINGS.items() for spelling in known}
 _NO_GOLD = {"-", "-1"}  # how SNLI and its copies mark pairs on which the annotators disagreed
 _MISSING, _DISAGREED = -1, -2  # in place of the number of a class
-_TRUTHS = {"0": 0, "1": 1, "false": 0, "true": 1}
 _MOST_LISTED = 12
 
 
@@ -90,15 +84,14 @@ class Examples:
     Parameters
     ----------
     kind : str
-        "nli": premise and hypothesis with a class; "graded": two texts with a score; "binary": two
-        texts that belong together (1) or not (0); "pairs": two texts that belong together;
-        "triplets": anchor, positive and one or more negatives; "texts": texts alone; "labelled": a
-        text with a vector of labels, for classifiers.
+        "nli": premise and hypothesis with a class; "graded": two texts with a score; "pairs":
+        two texts that belong together; "triplets": anchor, positive and one or more negatives;
+        "texts": texts alone; "labelled": a text with a vector of labels, for classifiers.
     columns : tuple of tuple of str
         Texts, each column of length n.
     labels : ndarray or None
-        int64 of shape (n,) for "nli" (index into `names`) and "binary"; float64 of shape (n,) from
-        0 to 1 for "graded"; float32 of shape (n, n_classes) for "labelled"; else None.
+        int64 of shape (n,) for "nli" (index into `names`); float64 of shape (n,) from 0 to 1 for
+        "graded"; float32 of shape (n, n_classes) for "labelled"; else None.
     names : tuple of str
         Names of the classes; empty if there are none.
     rows : int64 ndarray of shape (n,)
@@ -145,7 +138,7 @@ class Examples:
             expected = "finite vectors, an array of shape (n, n_classes)"
         else:
             # Without names, classes of inference are taken for the usual three.
-            highest = {"graded": 1, "binary": 1}.get(kind, (len(self.names) or 3) - 1)
+            highest = 1 if kind == "graded" else (len(self.names) or 3) - 1
             kinds = "fiu" if kind == "graded" else "iu"
             is_right = labels.ndim == 1 and labels.dtype.kind in kinds
             is_right = is_right and bool(((labels >= 0) & (labels <= highest)).all())
@@ -212,13 +205,13 @@ def read_examples(
         table, a `datasets.Dataset`, a dict of lists; a list of tuples (texts first, the label
         last) or of dicts; for "texts", a list of strings. Examples of the kind are returned as they
         are.
-    kind : {"nli", "graded", "binary", "pairs", "triplets", "texts"}
+    kind : {"nli", "graded", "pairs", "triplets", "texts"}
         See `Examples`.
     columns : sequence of str, optional
         Columns of texts: premise and hypothesis; two texts; anchor and positive; anchor, positive
         and the negatives; text. By default columns of the usual names.
     label : str, optional
-        Column of the labels of "nli" and "binary", or of the scores of "graded".
+        Column of the labels of "nli", or of the scores of "graded".
     label_order : sequence of str, optional
         Meaning of 0, 1 and 2 in "nli", such as ("entailment", "neutral", "contradiction").
         Required for numbers, because data sets number the classes differently; a
@@ -403,8 +396,6 @@ def _read_labels(
     values, where = _cells(table, column), f"{table.source}, column {column!r}"
     if kind == "nli":
         return _read_classes(values, order, where)
-    if kind == "binary":
-        return _read_binary(values, where)
     return _read_scores(values, scale, where, table.lines)
 
 
@@ -450,14 +441,6 @@ def _read_classes(values: Sequence[object], order: Sequence[str] | None, source:
         message = f"No example has the label {absent[0]}."
         decisions.append(Decision("training", "absent_label", absent[0], message))
     return _Labels(np.array(codes, np.int64), NLI_NAMES, tuple(decisions))
-
-
-def _read_binary(values: Sequence[object], source: str) -> _Labels:
-    spelled = [_spelled(value) for value in values]
-    if any(cell and cell not in _TRUTHS for cell in spelled):
-        remedy = "write 1 if the two texts belong together and 0 if not"
-        raise InputError("label", f"0 or 1 in {source}", found=_listed(values), remedy=remedy)
-    return _Labels(np.array([_TRUTHS.get(cell, _MISSING) for cell in spelled], dtype=np.int64))
 
 
 def _read_scores(

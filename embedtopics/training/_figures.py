@@ -15,7 +15,6 @@ from embedtopics.evaluation._pairs import (
     Measure,
     areas,
     over_thresholds,
-    precisions,
     rank_correlations,
     row_dots,
 )
@@ -61,11 +60,6 @@ def pearson(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
 def auc(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
     """Return the measure of how often a true example has a higher score than a false one."""
     return over_thresholds(scores, truth, areas)
-
-
-def average_precision(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
-    """Return the measure of the mean precision at the true examples."""
-    return over_thresholds(scores, truth, precisions)
 
 
 def ratio(above: Float64Array, below: Float64Array) -> Float64Array:
@@ -250,23 +244,23 @@ def figures_of(
     examples: Examples, before: Embedded, after: Embedded, units: Int64Array
 ) -> list[Figure]:
     """Return the figures of a set of examples; units (n,)."""
-    measures = {"nli": _inference, "triplets": _triplets, "pairs": _pairs}
-    parts = measures.get(examples.kind, _labelled)(examples, (before, after))
+    measures = {"nli": _inference, "triplets": _triplets, "pairs": _pairs, "graded": _graded}
+    parts = measures[examples.kind](examples, (before, after))
     return [
         Figure(metric, statistic, scores[0], scores[1], truth, units[rows])
         for metric, statistic, scores, truth, rows in parts
     ]
 
 
-def _labelled(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
+def _graded(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
     labels = np.asarray(examples.labels)
     if np.ptp(labels) == 0:
         raise InputError("test", "of different labels", found=f"{labels[0]:g} for all examples")
-    statistics: dict[str, Statistic] = {"average precision": average_precision}
-    if examples.kind == "graded":
-        statistics = {"Spearman correlation": rank_correlations, "Pearson correlation": pearson}
     scores, rows = _similarities(examples, encoders), np.arange(len(examples))
-    return [(metric, statistic, scores, labels, rows) for metric, statistic in statistics.items()]
+    return [
+        ("Spearman correlation", rank_correlations, scores, labels, rows),
+        ("Pearson correlation", pearson, scores, labels, rows),
+    ]
 
 
 def _inference(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
 from embedtopics.decisions import Decision
@@ -39,8 +38,7 @@ if TYPE_CHECKING:
 
 KIND_OF_OBJECTIVE = {
     "ranking": "pairs", "softmax": "nli", "cosine": "graded", "cosent": "graded",
-    "triplet": "triplets", "margin": "triplets", "contrastive": "binary", "online": "binary",
-    "simcse": "texts", "tsdae": "texts",
+    "triplet": "triplets", "margin": "triplets", "simcse": "texts",
 }  # fmt: skip
 """Kind of examples that an objective reads where no kind is given."""
 
@@ -84,8 +82,7 @@ def fit(
         - graded: "cosine" (the cosine is the score), "cosent" (only the order of scores counts)
         - pairs: "ranking" (in-batch negatives)
         - triplets: "ranking", "triplet" (nearer than the negative by a margin)
-        - binary: "online" (hard pairs of a batch), "contrastive" (all pairs)
-        - texts: "simcse" (Gao et al. 2021), "tsdae" (Wang et al. 2021)
+        - texts: "simcse" (Gao et al. 2021)
 
         Or a loss of sentence-transformers: its class, or a function that takes the model and
         returns the loss.
@@ -110,7 +107,7 @@ def fit(
         Replace a finished encoder in `out`.
     **options
         Fields of `TrainingSettings`, such as ``epochs=1``, and of the objective: `scale` (factor of
-        cosines before the softmax), `both_ways`, `margin`, `deleted`.
+        cosines before the softmax), `both_ways`, `margin`.
 
     Returns
     -------
@@ -150,9 +147,6 @@ def fit(
     refuse_finished(out, overwrite, resume)
     sets = _read_sets(_Sets(validation, test, general, corpus, classes, allow_overlap), read_as)
     trainable = models.trainable_of(encoder, settings)
-    if settings.lora_rank is not None:
-        state = settings.random_state
-        trainable = models.with_lora(trainable, settings.lora_rank, random_state=state)
     folder = check_output_folder(Path(out).expanduser(), trainable.output_kind)
     make_objective = partial(make_objective, **own_options)
     job = _Job(trainable, make_objective, sets, settings, folder, resume)
@@ -217,24 +211,19 @@ def _train(job: _Job, examples: Examples) -> TrainingReport:
     """Train, keep the best weights, compare with the encoder before, and write the report."""
     from embedtopics.training._report import write_report
     from embedtopics.training.objectives import _trainable as models
-    from embedtopics.training.objectives._losses import lengths_of, with_matryoshka
 
     # Stage 1: training and validation examples, with their objectives.
     trainable, settings, folder = job.trainable, job.settings, job.folder
     learned, validation, decisions, data = _training_and_validation(job, examples)
     objective, measured = (job.make_objective(part, trainable) for part in (learned, validation))
     decisions += _too_few(objective.examples, measured.examples, learned)
-    lengths: tuple[int, ...] = ()
-    if settings.matryoshka:
-        lengths = lengths_of(settings.matryoshka, trainable.n_dimensions)
-        objective = with_matryoshka(objective, lengths)
     decisions += [*trainable.decisions, *objective.examples.decisions]
     # Stage 2: training.
     checkpoints = checkpoints_of(folder)
     run = train_measured(trainable, objective, measured, settings, checkpoints, job.resume)
     # Stage 3: the encoder, and what became better or worse.
     earlier = _earlier_evaluations(folder)
-    models.save_trainable(trainable, folder, matryoshka=lengths)
+    models.save_trainable(trainable, folder)
     changes = _compare(trainable, folder, job.sets, decisions)
     changes, data["scored_on"] = _count_evaluations(changes, job.sets, earlier)
     data["n_learned_from"] = len(objective.examples)
@@ -466,10 +455,8 @@ def fit_triplets(
     return fit(encoder, train, objective, kind="triplets", **options)
 
 
-def fit_unsupervised(
-    encoder: Any, texts: Any, method: str = "simcse", **options: Any
-) -> TrainingReport:
-    """Train on texts alone.
+def fit_unsupervised(encoder: Any, texts: Any, **options: Any) -> TrainingReport:
+    """Train on texts alone, by SimCSE: a text is nearest to itself under another dropout mask.
 
     The loss does not measure a task. Pass `test`, or `corpus` and `classes`, to measure whether
     training helped.
@@ -479,14 +466,13 @@ def fit_unsupervised(
     encoder, **options
         As for `fit`.
     texts : Examples of kind "texts", or what `read_examples` takes
-    method : {"simcse", "tsdae"}
-        "simcse": a text is nearest to itself under another dropout mask (Gao et al. 2021).
-        "tsdae": a decoder reconstructs a text from its vector after most words are deleted (Wang
-        et al. 2021).
 
     Returns
     -------
     TrainingReport
+
+    References
+    ----------
+    Gao, Yao and Chen (2021), "SimCSE: simple contrastive learning of sentence embeddings".
     """
-    checked_choice(method, "method", ("simcse", "tsdae"))
-    return fit(encoder, texts, method, kind="texts", **options)
+    return fit(encoder, texts, "simcse", kind="texts", **options)

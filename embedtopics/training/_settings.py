@@ -38,8 +38,7 @@ class TrainingSettings:
         Batches whose gradients are summed before a step.
     learning_rate : float
         Peak learning rate of AdamW; it rises linearly over the warm-up and falls linearly to zero.
-        The default suits all weights of a transformer; low-rank adapters need about 4e-4, and the
-        table of a static encoder about 1e-2.
+        The default suits a transformer; the table of a static encoder needs about 1e-2.
     weight_decay : float
         Weight decay of AdamW; biases and layer norms have none.
     warmup : float
@@ -68,11 +67,6 @@ class TrainingSettings:
         CPU and "bfloat16" on a GPU that supports it.
     device : {"cpu", "cuda", "mps"}, optional
         By default the first CUDA device, else the CPU.
-    matryoshka : tuple of int
-        Shorter dimensions that are trained as well (Kusupati et al. 2022).
-    lora_rank : int, optional
-        Train low-rank adapters only (Hu et al. 2021), which are merged into the weights at the
-        end; needs peft.
     sample_size : int
         Training examples whose loss is measured at each validation.
     random_state : int, Generator or None
@@ -98,8 +92,6 @@ class TrainingSettings:
     )
     precision: str | None = setting(None, "float32, bfloat16 or float16; by default by device.")
     device: str | None = setting(None, "cpu, cuda or mps; by default the first GPU, else the CPU.")
-    matryoshka: tuple[int, ...] = setting((), "Shorter dimensions to train as well: 128,64.")
-    lora_rank: int | None = setting(None, "Train low-rank adapters only, of this rank; needs peft.")
     sample_size: int = setting(256, "Training examples whose loss is measured at validations.")
     random_state: Any = setting(42, "Random seed.")  # noqa: RUF009
     show_progress: bool | None = setting(
@@ -111,14 +103,13 @@ class TrainingSettings:
         checked: dict[str, Any] = {"random_state": resolve_seed(self.random_state)}
         for name in ("batch_size", "accumulation"):
             checked[name] = checked_count(getattr(self, name), name)
-        for name in ("max_steps", "patience", "tokens_at_once", "max_length", "lora_rank"):
+        for name in ("max_steps", "patience", "tokens_at_once", "max_length"):
             checked[name] = optional_count(getattr(self, name), name)
         checked["sample_size"] = checked_count(self.sample_size, "sample_size", 0)
         for name in ("epochs", "learning_rate", "max_gradient", "validations_per_epoch"):
             checked[name] = checked_between(getattr(self, name), name, 0, math.inf)
         for name in ("weight_decay", "warmup"):
             checked[name] = checked_between(getattr(self, name), name, 0, 1, closed=True)
-        checked["matryoshka"] = tuple(checked_count(n, "matryoshka") for n in self.matryoshka)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         checked_choice(self.keep, "keep", ("best", "last"))
@@ -132,7 +123,6 @@ class TrainingSettings:
             values.pop("max_steps")
         if self.metric is None:
             values.pop("metric")
-        values["matryoshka"] = list(self.matryoshka)
         values["seed"] = values.pop("random_state")  # the key of saved reports and checkpoints
         return values
 

@@ -217,7 +217,6 @@ def test_rates_by_layer_and_step(tiny_bert):
     ("parameter", "options", "method"),
     [
         ("layer_decay", {"layer_decay": 2.0}, "fine_tune"),
-        ("matryoshka", {"matryoshka": (8,)}, "few_shot"),
         ("patience", {"patience": 3}, "few_shot"),
         ("learning_rate", {"learning_rate": 1e30, "epochs": 20}, "few_shot"),
     ],

@@ -240,8 +240,6 @@ def test_labels_that_are_not_known(tmp_path):
     rows[4]["y"] = "maybe"
     write(path, rows)
     assert "'maybe' (1)" in refused(*nli, "--label", "y")
-    binary = ("train", "labelled", path, "--columns", "a,b", "--label", "y")
-    assert "0 or 1" in refused(*binary, "--out", tmp_path / "o")
     rows[4]["y"] = None
     write(path, rows)
     missing = refused(*nli, "--label", "y", "--label-order", "entailment,neutral,contradiction")

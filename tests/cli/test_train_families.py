@@ -64,13 +64,11 @@ def test_nli_with_numbered_labels(train, objective):
     assert ("99 after conversion" in " ".join(done.stdout.split())) == (objective == "ranking")
 
 
-def test_triplets_and_labelled_pairs(train):
+def test_triplets(train):
     rng = np.random.default_rng(2)
     rows = [{name: some_words(rng) for name in "apno"} for _ in range(240)]
     _, report = train("triplets", rows, "--columns", "a,p,n,o")
     assert report.objective.startswith("triplets")
-    rows = [{**row, "same": i % 2} for i, row in enumerate(rows)]
-    _, report = train("labelled", rows, "--columns", "a,p", "--label", "same")
     assert report.data["n_train"] == 216
 
 

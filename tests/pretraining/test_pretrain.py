@@ -193,7 +193,7 @@ def test_the_encoders_are_compared_on_what_the_user_cares_for(checkpoint, tmp_pa
 @pytest.mark.parametrize(
     ("name", "value"),
     each(
-        masking=["every"], lora_rank=[2], matryoshka=[(8,)], epochs=[0],
+        masking=["every"], epochs=[0],
         corpus=[["the cat", "a dog sat"]], device=["nowhere"],
     ),
 )  # fmt: skip

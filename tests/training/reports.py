@@ -48,7 +48,7 @@ def make_report(**changes):
         "objective": "sts: cosine",
         "base": "all-MiniLM-L6-v2",
         "folder": "/home/somebody/secret/my-encoder",
-        "settings": {"epochs": 3.0, "matryoshka": (), "lora_rank": None, "learning_rate": 2e-05},
+        "settings": {"epochs": 3.0, "keep": "best", "learning_rate": 2e-05},
         "data": {
             "n_train": 5749,
             "train": "/home/somebody/data/train.csv",

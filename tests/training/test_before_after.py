@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.metrics import adjusted_rand_score, average_precision_score, roc_auc_score
+from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from embedtopics.training import _compare as on_corpus
 from embedtopics.training import compare_before_after
@@ -29,7 +29,6 @@ def sets():
             "nli", (premises, b), classes, ("entailment", "neutral", "contradiction")
         ),
         "triplets": examples_of("triplets", (a, b, c, c[::-1])),
-        "binary": examples_of("binary", (a, b), rng.integers(0, 2, 80)),
         "pairs": examples_of("pairs", ([*a[:-1], a[0]], b)),
     }
 
@@ -40,7 +39,7 @@ def test_figures_of_a_set_are_those_of_the_libraries(sets):
     after = moved(before, 0.7, 1)
     found = compare_before_after(Table(before), Table(after), test=by_kind, n_resamples=100)
     figures = {(change.task, change.metric): change for change in found}
-    assert len(figures) == len(found) == 8
+    assert len(figures) == len(found) == 7
     for vectors, side in ((before, "before"), (after, "after")):
 
         def similarity(kind, second=1, vectors=vectors):
@@ -55,9 +54,6 @@ def test_figures_of_a_set_are_those_of_the_libraries(sets):
         graded, labels = similarity("graded"), by_kind["graded"].labels
         check("graded", "Spearman correlation", stats.spearmanr(graded, labels).statistic)
         check("graded", "Pearson correlation", stats.pearsonr(graded, labels).statistic)
-        binary = similarity("binary")
-        check("binary", "average precision",
-              average_precision_score(by_kind["binary"].labels, binary))  # fmt: skip
         near, far = similarity("triplets"), [similarity("triplets", i) for i in (2, 3)]
         check("triplets", "accuracy", np.mean((near > far[0]) & (near > far[1])))
         nli, classes = similarity("nli"), by_kind["nli"].labels
@@ -168,17 +164,16 @@ def test_kinds_of_which_nothing_can_be_told_give_nothing(kind):
 def test_bad_input_is_refused(sets):
     texts, by_kind = sets
     same = examples_of("graded", (("a", "b"), ("c", "d")), np.array([0.5, 0.5]))
-    one_sided = examples_of("binary", (("a", "b"), ("c", "d")), np.array([1, 1]))
     unnamed = examples_of("nli", (("a", "b"), ("c", "d")), np.array([0, 2]))
     known, graded = Table(dict.fromkeys("abcd", np.ones(2))), by_kind["graded"]
     encoder = Table(random_vectors(texts, 0))
     short = encodes(lambda _: np.ones((1, 2)))
     broken = encodes(lambda texts: np.full((len(texts), 2), np.nan))
     for parameter, asked, arguments in [
-        *(("test", known, {"test": test}) for test in (same, one_sided, unnamed)),
+        *(("test", known, {"test": test}) for test in (same, unnamed)),
         ("test", encoder, {}),
         ("test", encoder, {"test": ["a"]}),
-        ("general", encoder, {"test": {"x": graded}, "general": {"x": by_kind["binary"]}}),
+        ("general", encoder, {"test": {"x": graded}, "general": {"x": by_kind["pairs"]}}),
         ("n_resamples", encoder, {"test": graded, "n_resamples": 5}),
         ("random_state", encoder, {"test": graded, "random_state": -1}),
         ("corpus", encoder, {"test": graded, "classes": "label"}),

@@ -48,7 +48,6 @@ NAMES = ("entailment", "neutral", "contradiction")
         ("nli", None, NAMES),
         ("nli", [0, 3], NAMES),
         ("nli", [0, 3], ()),
-        ("binary", [0, 2], ()),
         ("graded", [0.5, 5.0], ()),
         ("graded", ["a", "b"], ()),
         ("pairs", [1, 1], ()),

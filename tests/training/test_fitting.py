@@ -1,7 +1,5 @@
 """Whole fits of a tiny encoder: what comes out, what is refused before anything is learned."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
@@ -169,32 +167,6 @@ def test_before_and_after_are_read_alike_so_that_nothing_learned_is_no_differenc
         assert change.difference == 0 and change.note.count("int8") == 0
     said = [one.message for one in report.decisions if one.name == "equal_conditions"]
     assert len(said) == 1 and "int8" in said[0] and "chunk" in said[0]
-
-
-def test_low_rank_additions_alone_are_learned_and_end_in_a_plain_folder(tiny_bert, tmp_path, sets):
-    from embedtopics.training.objectives._trainable import trainable_of
-
-    def weights_of(encoder):
-        named = trainable_of(encoder).model.named_parameters()
-        return {name: weight.detach().numpy() for name, weight in named}
-
-    out = tmp_path / "tuned"
-    report = et.training.fit_sts(
-        tiny_bert, sets[0], validation=sets[0], out=out, lora_rank=2, matryoshka=(8,), **LEARNS
-    )
-    assert report.best_step > 0
-    config = json.loads((out / "config_sentence_transformers.json").read_text())
-    assert config["embedtopics"]["matryoshka_dims"] == [16, 8]
-    assert not list(out.rglob("*adapter*"))
-    before, after = (exact_encoder(folder) for folder in (tiny_bert, out))
-    assert np.abs(after.encode(CONTENT) - before.encode(CONTENT)).max() > 1e-3
-    old, new = weights_of(before), weights_of(after)
-    changed = {name for name in new if np.abs(new[name] - old[name]).max() > 1e-7}
-    for name in changed:
-        singular = np.linalg.svd(new[name] - old[name], compute_uv=False)
-        assert (singular[2:] < 1e-5 * singular[0]).all(), name
-    # Six linear layers in each of two.
-    assert len(changed) == 12 and not any("bias" in name or "Norm" in name for name in changed)
 
 
 def test_a_number_of_steps_and_a_loss_of_the_library(tiny_bert, tmp_path, sets):

@@ -124,7 +124,6 @@ INFINITE = [("a", "b", 1), ("c", "d", float("inf"))]
         ([("a", "b", x) for x in ("entailment", "not_entailment", None)], "nli", {}, "label"),
         ([("a", "b", "neutral"), ("c", "d", "Neutral")], "nli", {}, "label"),
         ([*NLI[1:2], ("", "d", "entailment")], "nli", {"drop_invalid": True}, "label"),
-        ([("a", "b", 0), ("c", "d", 2)], "binary", {}, "label"),
         ([("a", "b", 0.5), ("c", "d", 0.5)], "graded", {}, "label"),
         *(
             ([("a", "b", 0), ("d", "e", number)], "nli", {"label_order": ORDER}, "label")
@@ -175,7 +174,7 @@ def test_triplets_may_have_several_negatives():
 
 def test_repeats_and_conflicts_are_kept_and_counted():
     rows = [("a", "b", 1), ("a", " b ", 1), ("a", "b", 0), ("c", "d", 0)]
-    read = read_examples(rows, "binary")
+    read = read_examples(rows, "graded")
     assert len(read) == 4
     assert told(read)["repeated_examples"] == 1 and told(read)["conflicting_labels"] == 1
     pairs = read_examples([("a", "a"), ("a", "b")], "pairs")
@@ -271,8 +270,3 @@ def test_scores_are_brought_to_the_scale_from_0_to_1():
     assert read_examples(inside, "graded").labels.tolist() == [0.25, 1.0]
     missing = [*inside, ("e", "f", float("nan")), ("e", "f", None)]
     assert read_examples(missing, "graded", drop_invalid=True).rows.tolist() == [0, 1]
-
-
-def test_binary_labels():
-    rows = [("a", f"b{i}", value) for i, value in enumerate((0, "1", True, np.int64(0), 1.0))]
-    assert read_examples(rows, "binary").labels.tolist() == [0, 1, 1, 0, 1]

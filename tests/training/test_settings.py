@@ -13,9 +13,8 @@ OUT_OF_RANGE = {
     "accumulation": (True,),
     "learning_rate": (float("inf"), "2e-5"),
     "epochs": (0, float("nan")),
-    "matryoshka": ((64, 0),),
     "max_length": ("long",),
-    **dict.fromkeys(("max_steps", "patience", "lora_rank"), (0,)),
+    **dict.fromkeys(("max_steps", "patience"), (0,)),
     **dict.fromkeys(("tokens_at_once", "sample_size", "random_state"), (-1,)),
     **dict.fromkeys(("max_gradient", "warmup"), (-0.1,)),
     "validations_per_epoch": (0.0,),
@@ -36,11 +35,11 @@ def test_a_value_out_of_range_is_named(name, value):
 def test_numpy_numbers_are_numbers_and_what_changes_weights_is_json():
     made = TrainingSettings(
         batch_size=np.int64(8), random_state=np.int32(1), learning_rate=np.float32(0.5),
-        epochs=np.int64(2), matryoshka=np.array([16, 8]), patience=np.int16(3),
+        epochs=np.int64(2), patience=np.int16(3),
         show_progress=False,
     )  # fmt: skip
     assert (made.batch_size, made.random_state, made.learning_rate, made.epochs) == (8, 1, 0.5, 2)
     written = json.loads(json.dumps(made.to_dict()))
-    assert written["matryoshka"] == [16, 8] and written["patience"] == 3 and written["seed"] == 1
+    assert written["patience"] == 3 and written["seed"] == 1
     assert not {"show_progress", "random_state", "max_steps"} & set(written)
     assert TrainingSettings(max_steps=5).to_dict()["max_steps"] == 5

@@ -1,34 +1,27 @@
 """The objectives: losses of sentence-transformers, the examples they take, and their metrics."""
 
 import inspect
-import json
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_between, checked_choice, checked_count
+from embedtopics._utils.checks import checked_between, checked_choice
 from embedtopics.decisions import Decision
-from embedtopics.encoders.sentence._checkpoint import Dense
-from embedtopics.encoders.sentence._loading import load_vocabulary
-from embedtopics.encoders.sentence._running import n_leading
-from embedtopics.encoders.sentence._torch import silent_transformers
 from embedtopics.errors import InputError
 from embedtopics.training._examples import Examples
 from embedtopics.training.objectives._objective import (
     Metric,
     Objective,
     TokenColumns,
-    average_precision,
     head_accuracy,
     mean_reciprocal_rank,
     rank_correlation,
     share_nearer,
 )
-from embedtopics.training.objectives._trainable import Trainable
 
 SCALE = 20.0
 """Factor of cosines before the softmax, 1 / temperature, as in the published recipes."""
@@ -215,19 +208,6 @@ def one_negative_each(examples: Examples) -> Examples:
     return triplets.noting(Decision("training", "negatives", times, message))
 
 
-def contrastive(
-    examples: Examples, _: Any = None, *, margin: float = 0.5, online: bool = False
-) -> Objective:
-    """Learn that pairs are near, and others farther than a margin (Hadsell et al. 2006)."""
-    labels = set(np.asarray(examples.labels).tolist())
-    if labels != {0, 1}:
-        raise InputError("labels", "of both kinds, 1 and 0", found=", ".join(map(str, labels)))
-    loss_name = "OnlineContrastiveLoss" if online else "ContrastiveLoss"
-    loss = library_loss(loss_name, margin=checked_between(margin, "margin", 0, np.inf))
-    name = "binary: online contrastive" if online else "binary: contrastive"
-    return Objective(name, examples, loss, "average precision", average_precision)
-
-
 def simcse(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Objective:
     """Learn that a text is nearest to itself with other units dropped out (Gao et al. 2021)."""
     ranking = ranking_loss(scale, False)
@@ -237,7 +217,7 @@ def simcse(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Object
 
         if not any(isinstance(part, nn.Dropout) and part.p > 0 for part in model.modules()):
             expected = "a checkpoint with dropout, without which both views of a text are equal"
-            raise InputError("encoder", expected, remedy="learn from texts with tsdae")
+            raise InputError("encoder", expected, remedy="pre-train it instead")
         return ranking(model, stand_in)
 
     def twice(columns: TokenColumns, rng: np.random.Generator) -> TokenColumns:
@@ -246,153 +226,10 @@ def simcse(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Object
     return Objective("texts: SimCSE", examples, make_loss, in_batch_negatives=True, views=twice)
 
 
-DECODERS = ("bert", "camembert", "electra", "roberta", "xlm-roberta")
-"""Families that transformers can run as a decoder with cross-attention."""
-
-
-def tsdae(examples: Examples, trainable: Trainable, *, deleted: float = 0.6) -> Objective:
-    """Learn vectors of texts with deleted words that reconstruct them (Wang et al. 2021)."""
-    checked_between(deleted, "deleted", 0, 1)
-    _check_decoder(trainable)
-    damage = _deletion(trainable, deleted)
-
-    def views(columns: TokenColumns, rng: np.random.Generator) -> TokenColumns:
-        return [damage(ids, rng) for ids in columns[0]], columns[0]
-
-    return Objective("texts: TSDAE", examples, _reconstruction, views=views, n_encoded=1)
-
-
-def _check_decoder(trainable: Trainable) -> None:
-    families = f"a checkpoint of a family with a decoder, {', '.join(DECODERS)}"
-    if trainable.is_static:
-        raise InputError("encoder", families, found=f"the static encoder {trainable.name!r}")
-    recipe = trainable.encoder.recipe  # type: ignore[union-attr]
-    if recipe.checkpoint.family not in DECODERS:
-        got = f"{recipe.checkpoint.family!r} ({trainable.name})"
-        raise InputError("encoder", families, found=got, remedy="learn from texts with simcse")
-    config: Any = trainable.model[0].model.config  # type: ignore[union-attr]
-    depth = json.loads(recipe.checkpoint.configuration).get("num_hidden_layers")
-    changes_width = recipe.dimensions is not None or len(recipe.pooling) > 1
-    changes_width = changes_width or any(isinstance(step, Dense) for step in recipe.steps)
-    if changes_width or config.num_hidden_layers != depth or trainable.has_adapters:
-        expected = (
-            "one with all its layers and vectors as they are pooled, as tsdae's decoder has them"
-        )
-        raise InputError("encoder", expected, found=trainable.name)
-
-
-def _reconstruction(model: Any, stand_in: Any) -> Any:
-    """Return the denoising loss for vectors that are already encoded."""
-    import torch
-    from sentence_transformers.sentence_transformer.losses import DenoisingAutoEncoderLoss
-    from torch import nn
-
-    device = model.device  # the decoder, whose weights the encoder gets, is read to the CPU
-    weights = {name: weight.clone() for name, weight in model.state_dict().items()}
-    with silent_transformers():
-        loss = DenoisingAutoEncoderLoss(model, tie_encoder_decoder=True)
-    # Tying gave the encoder the weights of the checkpoint; it may have been trained since.
-    model.load_state_dict(weights)
-    loss.encoder = stand_in
-    loss.to(device)
-
-    class _Reconstruction(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.loss = loss
-
-        def forward(self, features: Any, labels: Any) -> Any:
-            damaged, whole = features
-            vectors = damaged["sentence_embedding"]
-            # The decoder attends to one vector per text.
-            seen = torch.ones(len(vectors), 1, dtype=torch.long, device=vectors.device)
-            return self.loss([{**damaged, "attention_mask": seen}, whole], labels)
-
-    return _Reconstruction()
-
-
-def _deletion(
-    trainable: Trainable, deleted: float
-) -> Callable[[list[int], np.random.Generator], list[int]]:
-    """Return a function that deletes words from the token ids of a text."""
-    recipe = trainable.encoder.recipe  # type: ignore[union-attr]
-    tokenizer = load_vocabulary(recipe.checkpoint, recipe.trusts_code).tokenizer
-    begins = _word_beginnings(tokenizer)
-    special = set(tokenizer.encode("").ids)
-    leading = n_leading(tokenizer, recipe.prompt)
-
-    def delete(ids: list[int], rng: np.random.Generator) -> list[int]:
-        inside = [place >= leading and token not in special for place, token in enumerate(ids)]
-        word = -1
-        of_token = []
-        for place, token in enumerate(ids):
-            is_first = not place or not inside[place - 1]
-            if inside[place] and (is_first or begins[token]):
-                word += 1
-            of_token.append(word if inside[place] else -1)
-        if word < 0:
-            return list(ids)
-        stays = rng.random(word + 1) > deleted
-        stays[rng.integers(word + 1)] |= not stays.any()
-        return [t for t, w in zip(ids, of_token, strict=True) if w < 0 or stays[w]]
-
-    return delete
-
-
-def _word_beginnings(tokenizer: Any) -> list[bool]:
-    content = json.loads(tokenizer.to_str())
-    vocabulary = tokenizer.get_vocab()
-    inner = content["model"].get("continuing_subword_prefix") or ""
-    mark = next((m for m in ("\u0120", "\u2581") if any(t.startswith(m) for t in vocabulary)), "")
-    begins = [True] * (max(vocabulary.values()) + 1)
-    for token, number in vocabulary.items():
-        if content["model"]["type"] == "WordPiece" and inner:
-            begins[number] = not token.startswith(inner)
-        elif mark:
-            begins[number] = token.startswith(mark)
-    return begins
-
-
-def with_matryoshka(objective: Objective, lengths: Sequence[int]) -> Objective:
-    """Train the vectors cut to each length as well (Kusupati et al. 2022, equation 1)."""
-    if objective.name in ("nli: softmax", "texts: TSDAE"):  # a layer for vectors of one length
-        expected = 'one that compares vectors, such as "ranking", with matryoshka'
-        raise InputError("objective", expected, objective.name)
-
-    def make_loss(model: Any, stand_in: Any) -> Any:
-        from sentence_transformers.sentence_transformer.losses import MatryoshkaLoss
-
-        return MatryoshkaLoss(stand_in, objective.make_loss(model, stand_in), list(lengths))
-
-    def inner_metric(embeddings: Any, labels: Any, loss: Any, keys: Any) -> float:
-        """Measure whole vectors with the wrapped loss."""
-        assert objective.metric is not None
-        return objective.metric(embeddings, labels, loss.loss, keys)
-
-    shorter = [str(length) for length in lengths[1:]]
-    message = f"Vectors cut to their first {', '.join(shorter)} dimensions were trained as well."
-    return replace(
-        objective,
-        name=f"{objective.name}, matryoshka",
-        examples=objective.examples.noting(Decision("training", "matryoshka", shorter, message)),
-        make_loss=make_loss,
-        metric=None if objective.metric is None else inner_metric,
-    )
-
-
-def lengths_of(dims: Sequence[int], width: int) -> tuple[int, ...]:
-    """Return the trained lengths of vectors, the full length first."""
-    lengths = sorted({width, *(checked_count(length, "matryoshka") for length in dims)})
-    if lengths[-1] > width:
-        raise InputError("matryoshka", f"dimensions of at most {width}", lengths[-1])
-    return tuple(reversed(lengths))
-
-
 _METRICS: dict[str, tuple[str, Metric | None]] = {
     "graded": ("Spearman", rank_correlation),
     "pairs": ("MRR@10", mean_reciprocal_rank),
     "triplets": ("share nearer", share_nearer),
-    "binary": ("average precision", average_precision),
 }
 
 
@@ -431,8 +268,7 @@ OBJECTIVES: dict[str, dict[str, Callable[..., Objective]]] = {
     "graded": {"cosine": graded_cosine, "cosent": graded_cosent},
     "pairs": {"ranking": pairs_ranking},
     "triplets": {"ranking": triplet_ranking, "triplet": triplet, "margin": triplet},
-    "binary": {"online": partial(contrastive, online=True), "contrastive": contrastive},
-    "texts": {"simcse": simcse, "tsdae": tsdae},
+    "texts": {"simcse": simcse},
 }
 """Objectives by kind of examples; the first is the default."""
 

@@ -39,9 +39,8 @@ class Objective:
     _: KW_ONLY
     in_batch_negatives: bool = False
     keeps_lowest_loss: bool = False  # keep the weights of the lowest loss, not of the best metric
-    # Makes the columns of a batch; the loss gets vectors of the first, and ids of the others.
+    # Makes the columns of a batch.
     views: Callable[[TokenColumns, np.random.Generator], TokenColumns] | None = None
-    n_encoded: int | None = None  # how many these are; None for all
     # Called with the data, the trainer's arguments and the steps of an epoch; returns an optimizer
     # and its schedule, or None for those of the trainer.
     optimizers: Callable[[Any, Any, int], Any] | None = None
@@ -144,15 +143,6 @@ def mean_reciprocal_rank(
         )
         total += float(np.where(rank <= depth, 1 / rank, 0.0).sum())
     return total / len(queries)
-
-
-def average_precision(
-    embeddings: Sequence[FloatArray], labels: Any, loss: Any = None, keys: Any = None
-) -> float:
-    """Return the average precision of cosines for pairs that belong together."""
-    from sklearn.metrics import average_precision_score
-
-    return float(average_precision_score(np.asarray(labels), _cosines(*embeddings)))
 
 
 def _scaled(vectors: FloatArray) -> Float64Array:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count, require
 from embedtopics._utils.folders import replacing_folder, write_manifest
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
@@ -159,11 +156,6 @@ class Trainable:
         """Length of a vector."""
         return int(self.model.get_embedding_dimension() or 0)
 
-    @property
-    def has_adapters(self) -> bool:
-        """Whether the model has low-rank adapters."""
-        return any(hasattr(part, "lora_A") for part in self.model.modules())
-
     def features(self, ids: Sequence[Sequence[int]]) -> dict[str, Any]:
         """Return the input of the model, on its device."""
         import torch
@@ -210,60 +202,23 @@ def save_trainable(
     trainable: Trainable,
     folder: str | os.PathLike[str],
     *,
-    matryoshka: Sequence[int] = (),
     also: Callable[[Path], None] | None = None,
 ) -> None:
-    """Write a model with merged adapters in the format of sentence-transformers.
+    """Write a model in the format of sentence-transformers.
 
     `also` writes further files before the folder takes its place.
     """
     path, model, encoder = Path(folder).expanduser(), trainable.model, trainable.encoder
     if encoder.static is not None:
-        _trained_static(model, encoder.static, matryoshka).save(path)
+        table: Any = model[0]
+        encoder.static.with_table(table.embedding.weight.detach().cpu().numpy()).save(path)
         return
-    if trainable.has_adapters:
-        model = copy.deepcopy(model)  # training may go on
-        merge_adapters(model)
     with replacing_folder(path, KIND) as fresh:
         with silent_transformers():
             model.save(str(fresh), create_model_card=False)
         if also is not None:
             also(fresh)
-        if matryoshka:
-            file = fresh / "config_sentence_transformers.json"
-            config = json.loads(file.read_text("utf-8"))
-            config["embedtopics"] = {"matryoshka_dims": list(matryoshka)}
-            file.write_text(json.dumps(config, indent=2, sort_keys=True), "utf-8")
         write_manifest(fresh, KIND, _FORMAT)
-
-
-def merge_adapters(model: SentenceTransformer) -> None:
-    """Merge low-rank adapters into the weights of a model."""
-    for name, part in list(model.named_modules()):
-        if not hasattr(part, "lora_A"):
-            continue
-        adapter: Any = part
-        adapter.merge(safe_merge=True)
-        parent, _, key = name.rpartition(".")
-        setattr(model.get_submodule(parent), key, adapter.get_base_layer())
-
-
-def _trained_static(
-    model: SentenceTransformer, encoder: StaticEncoder, matryoshka: Sequence[int]
-) -> StaticEncoder:
-    module: Any = model[0]
-    table = module.embedding.weight.detach().cpu().numpy()
-    if not matryoshka:
-        return encoder.with_table(table)
-    return StaticEncoder.from_arrays(
-        table,
-        encoder.tokenizer_json,
-        normalize=encoder.normalize,
-        max_length=encoder.max_length,
-        name=encoder.name,
-        languages=encoder.languages,
-        made_from={**encoder.made_from, "matryoshka_dims": list(matryoshka)},
-    )
 
 
 def _sentence_trainable(encoder: SentenceEncoder, settings: TrainingSettings) -> Trainable:
@@ -362,10 +317,6 @@ def _static_trainable(encoder: StaticEncoder, settings: TrainingSettings) -> Tra
     )
 
 
-_ALPHA = 2
-"""Scaling of low-rank adapters, for any rank."""
-
-
 def layers_of(transformer: nn.Module) -> nn.ModuleList:
     """Return the list of a transformer's layers."""
     from torch import nn
@@ -378,37 +329,3 @@ def layers_of(transformer: nn.Module) -> nn.ModuleList:
             return part
     got = type(transformer).__name__
     raise InputError("encoder", f"a transformer with a list of its {depth} layers", found=got)
-
-
-def with_lora(trainable: Trainable, rank: int, *, random_state: int = 0) -> Trainable:
-    """Add low-rank adapters to all linear layers, and freeze the rest (Hu et al. 2021)."""
-    import torch
-    from torch import nn
-
-    checked_count(rank, "lora_rank")
-    if trainable.is_static:
-        expected = "None for a static encoder, which has no layers"
-        raise InputError("lora_rank", expected, rank)
-    if trainable.has_adapters:
-        raise InputError("encoder", "one without low-rank adapters", found=trainable.name)
-    peft = require("peft", "lora_rank", "train")
-    model: Any = trainable.model
-    transformer = model[0].model
-    inside = {id(part) for layer in layers_of(transformer) for part in layer.modules()}
-    names = [
-        name
-        for name, part in transformer.named_modules()
-        if isinstance(part, nn.Linear) and id(part) in inside
-    ]
-    if not names:
-        got = f"a {type(transformer).__name__} with none"
-        raise InputError("encoder", "a transformer with linear layers for lora_rank", found=got)
-    model.requires_grad_(False)
-    config = peft.LoraConfig(r=rank, lora_alpha=_ALPHA * rank, target_modules=names)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(random_state)
-        peft.inject_adapter_in_model(config, transformer)
-    n_learned = sum(w.numel() for w in model.parameters() if w.requires_grad)
-    message = f"Adapters of rank {rank} ({n_learned:,} weights) were learned, and merged."
-    note = Decision("training", "lora_rank", rank, message)
-    return replace(trainable, decisions=(*trainable.decisions, note))

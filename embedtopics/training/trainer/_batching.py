@@ -249,10 +249,9 @@ class TokenizedExamples:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Columns to encode, columns that the loss takes as token ids, and labels."""
+    """Columns to encode, and labels."""
 
-    encoded: TokenColumns
-    plain: TokenColumns
+    columns: TokenColumns
     labels: torch.Tensor | None
 
 
@@ -280,18 +279,16 @@ class TrainingData:
     ) -> Batch:
         """Return a batch of training or validation examples."""
         part, labels = examples.take(list(places)), None
-        views, n_encoded = self.objective.views, self.objective.n_encoded
+        views = self.objective.views
         columns = part.columns if views is None else views(part.columns, rng)
-        n = len(columns) if n_encoded is None else n_encoded
         if part.labels is not None:
             labels = torch.as_tensor(part.labels, device=self.model.device)
             labels = labels.float() if labels.is_floating_point() else labels
-        return Batch(columns[:n], columns[n:], labels)
+        return Batch(columns, labels)
 
     def loss_of(self, batch: Batch, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
         """Return the loss of an encoded batch."""
         features: list[dict[str, torch.Tensor]] = [{"sentence_embedding": v} for v in vectors]
-        features += [self.trainable.features(column) for column in batch.plain]
         loss: Any = self.loss(features, batch.labels)
         if isinstance(loss, dict):
             loss = torch.stack(list(loss.values())).sum()
@@ -316,7 +313,7 @@ class TrainingData:
             with torch.no_grad(), torch.random.fork_rng([]):
                 torch.manual_seed(0)
                 whole = self.batch(examples, range(len(examples)), np.random.default_rng(0))
-                columns = [_encode_distinct(encoder, column) for column in whole.encoded]
+                columns = [_encode_distinct(encoder, column) for column in whole.columns]
                 total, n_measured = 0.0, 0
                 keys = examples.keys if objective.in_batch_negatives else None
                 for places in StepPlan(np.zeros(len(examples)), batch_size, 0, keys).of_epoch(0):

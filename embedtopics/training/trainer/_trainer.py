@@ -191,7 +191,7 @@ class EncoderTrainer(SentenceTransformerTrainer):
         seed = (self._seed * 1_000_003 + step * 64 + part) % 2**50
         devices = [self.args.device] if self.args.device.type == "cuda" else []
         with torch.random.fork_rng(devices), self.compute_loss_context_manager():
-            loss = self._encoder.learn(batch.encoded, loss_of, self.accelerator.backward, seed)
+            loss = self._encoder.learn(batch.columns, loss_of, self.accelerator.backward, seed)
         self._losses.append(float(loss))
         return loss
 

@@ -24,15 +24,13 @@ def ours_with(objective, trainee):
     ids = tuple(trainee.tokenize_texts(column) for column in objective.examples.columns)
     if objective.views is not None:
         ids = objective.views(ids, np.random.default_rng(5))
-    n_encoded = len(ids) if objective.n_encoded is None else objective.n_encoded
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
         loss = objective.make_loss(model, stand_in(trainee.n_dimensions)).eval()
     features = [
         {"sentence_embedding": model(trainee.features(column))["sentence_embedding"]}
-        for column in ids[:n_encoded]
+        for column in ids
     ]
-    features += [trainee.features(column) for column in ids[n_encoded:]]
     value = loss(features, labels_of(objective))
     value.backward()
     return value.detach(), gradients(model), of_head(loss), ids

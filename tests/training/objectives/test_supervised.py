@@ -6,26 +6,21 @@ import torch
 from sentence_transformers.sentence_transformer import losses as st
 
 from embedtopics.training.objectives._losses import (
-    contrastive,
     graded_cosent,
     graded_cosine,
-    lengths_of,
     nli_ranking,
     nli_softmax,
     pairs_ranking,
     passed_through,
     triplet,
     triplet_ranking,
-    with_matryoshka,
 )
 from embedtopics.training.objectives._objective import (
-    average_precision,
     mean_reciprocal_rank,
     rank_correlation,
     share_nearer,
     stand_in,
 )
-from embedtopics.training.objectives._trainable import trainable_of
 from tests.factories import exact_encoder, refuses
 from tests.training.objectives.losses import FIRST, SECOND, THIRD, check_equal, ours
 from tests.training.tables import examples_of
@@ -111,7 +106,6 @@ PAIRS = examples_of("pairs", (FIRST, SECOND))
 TRIPLETS = examples_of("triplets", (FIRST, SECOND, THIRD))
 SEVERAL = examples_of("triplets", (FIRST, SECOND, THIRD, FIRST[::-1]))
 NLI = examples_of("nli", (FIRST, SECOND), [0, 2, 1, 0], NAMES)
-BINARY = examples_of("binary", (FIRST, SECOND), [1, 0, 0, 1])
 
 
 def ranking(model, scale=20.0):
@@ -142,11 +136,6 @@ def in_lengths(model):
         (triplet_ranking(SEVERAL), ranking),
         (triplet(TRIPLETS), nearer(0.2)),
         (triplet(TRIPLETS, margin=0.7), nearer(0.7)),
-        (contrastive(BINARY, margin=1.2), lambda model: st.ContrastiveLoss(model, margin=1.2)),
-        (
-            contrastive(BINARY, online=True, margin=1.2),
-            lambda model: st.OnlineContrastiveLoss(model, margin=1.2),
-        ),
         # Those that users bring.
         (passed_through(st.CosineSimilarityLoss, GRADED), st.CosineSimilarityLoss),
         (passed_through(seven, PAIRS), seven),
@@ -172,21 +161,6 @@ def test_losses_are_those_of_the_library(objective, loss_of, encoder):
 def test_losses_of_encoders_with_other_settings(settings, tiny_bert):
     encoder = exact_encoder(tiny_bert, **settings)
     check_equal(graded_cosent(GRADED, scale=5.0), encoder, lambda m: st.CoSENTLoss(m, scale=5.0))
-    check_equal(
-        with_matryoshka(
-            pairs_ranking(SEVERAL, scale=50.0),
-            lengths_of((4, 2), trainable_of(encoder).n_dimensions),
-        ),
-        encoder,
-        lambda model: st.MatryoshkaLoss(
-            model,
-            st.MultipleNegativesRankingLoss(
-                model, 50.0, directions=("query_to_doc", "doc_to_query"),
-                partition_mode="per_direction",
-            ),
-            [2, 4, model.get_embedding_dimension()],
-        ),
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize("examples", [PAIRS, TRIPLETS], ids=["pairs", "triplets"])
@@ -281,13 +255,6 @@ def test_the_same_vector_for_all_texts_is_worth_nothing():
     same = np.ones((100, 4), np.float32)
     assert mean_reciprocal_rank([same, same]) == 0.0
     assert share_nearer([same, same, same]) == 0.5
-    assert average_precision([same, same], np.r_[np.ones(30), np.zeros(70)]) == 0.3
-
-
-def test_average_precision_by_hand():
-    first, second = np.float32([[1, 0]] * 4), np.float32([[1, 0], [1, 1], [1, 2], [0, 1]])
-    # Ranked: together, apart, together, apart; precision 1 and 2/3 at the two hits.
-    assert average_precision([first, second], [1, 0, 1, 0]) == pytest.approx((1 + 2 / 3) / 2)
 
 
 @pytest.mark.parametrize(
@@ -297,7 +264,6 @@ def test_average_precision_by_hand():
         (nli_ranking, examples_of("nli", (["a"], ["b"]), [0], NAMES), {}, "train"),
         (nli_ranking, examples_of("nli", (["a"], ["b"]), [0], ("yes", "no")), {}, "names"),
         (graded_cosine, examples_of("graded", (FIRST, SECOND), [0.5] * 4), {}, "labels"),
-        (contrastive, examples_of("binary", (FIRST, SECOND), [1] * 4), {}, "labels"),
         (triplet, TRIPLETS, {"margin": -1}, "margin"),
         (pairs_ranking, TRIPLETS, {"scale": 0}, "scale"),
     ],

@@ -8,13 +8,9 @@ import torch
 
 from embedtopics.encoders import CachedEncoder, SentenceEncoder, StaticEncoder
 from embedtopics.training import TrainingSettings
-from embedtopics.training.objectives._losses import DECODERS, tsdae
-from embedtopics.training.objectives._trainable import save_trainable, trainable_of, with_lora
-from tests.encoders.test_families import TEXTS as SHORT
+from embedtopics.training.objectives._trainable import save_trainable, trainable_of
 from tests.encoders.test_families import checkpoint  # noqa: F401
 from tests.factories import exact_encoder, refuses
-from tests.training.objectives.losses import ours_with
-from tests.training.tables import examples_of
 
 TEXTS = [
     "the cat sat on the mat",
@@ -224,29 +220,3 @@ def test_the_default_model(tmp_path):
 
 def test_vectors_of_a_family(checkpoint, tmp_path):  # noqa: F811
     check_same(exact_encoder(checkpoint, runtime="torch"), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.smoke
-def test_what_a_family_can_learn_by(checkpoint, tmp_path):  # noqa: F811
-    encoder = exact_encoder(checkpoint, runtime="torch")
-    trainee, expected = trainable_of(encoder), encoder.encode(SHORT)
-    family = encoder.recipe.checkpoint.family
-    examples = examples_of("texts", (SHORT[:1] + SHORT[3:],))
-    if family not in DECODERS:
-        with refuses("encoder"):
-            tsdae(examples, trainee)
-    else:
-        objective = tsdae(examples, trainee)
-        value, gradients, _, _ = ours_with(objective, trainee)
-        assert torch.isfinite(value) and gradients
-    learned = with_lora(trainable_of(encoder), 2)
-    np.testing.assert_allclose(learned.model.encode(SHORT), expected, atol=1e-5)
-    with torch.no_grad():
-        for name, weight in learned.model.named_parameters():
-            if "lora_B" in name:
-                weight.fill_(0.5)
-    save_trainable(learned, tmp_path / "lora")
-    read = exact_encoder(tmp_path / "lora", runtime="torch").encode(SHORT)
-    np.testing.assert_allclose(read, learned.model.encode(SHORT), atol=1e-5)
-    assert np.abs(read - expected).max() > 0.01

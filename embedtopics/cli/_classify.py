@@ -77,16 +77,18 @@ def train(
 def predict(
     model: ModelFolder,
     file: opt.DocumentsFile,
-    out: Annotated[Path, Option(help="Folder for parquet files; runs resume.")],
+    out: Annotated[Path, Option(help="Write the table, NAME.csv.")],
     text: opt.TextColumn = None,
     id: opt.IdColumn = None,
 ) -> None:
-    """Predict the classes of a file, which may be larger than memory."""
+    """Predict the class of each text of a file; `batch classify` does so in shards."""
     from embedtopics.classification import TextClassifier, classify
+    from embedtopics.corpus import Corpus
 
-    predictions = classify(TextClassifier.load(model), file, out, text=text, id=id)
-    print_notes([note.message for note in predictions.notes])
-    say(f'next, in Python: pandas.read_parquet("{out}")', soft_wrap=True)
+    check_outputs(out)
+    table = classify(TextClassifier.load(model), Corpus(file, text, id))
+    write_outputs(out, lambda: table)
+    say(f"{len(table):,} texts classified: {out}", soft_wrap=True)
 
 
 @app.command()
@@ -142,9 +144,7 @@ def _tables(model: TextClassifier, texts: list[str], y: list[Any]) -> dict[str, 
 def prevalence(
     model: ModelFolder,
     file: opt.DocumentsFile,
-    label: Annotated[
-        str | None, Option(help="Column with labels of a random sample of the rows.")
-    ] = None,
+    label: Annotated[str, Option(help="Column with labels of a random sample of the rows.")],
     by: Annotated[str | None, Option(help="Column of groups or dates.")] = None,
     every: Annotated[str, Option(help="year, quarter, month, week or day.")] = "year",
     text: opt.TextColumn = None,
@@ -162,9 +162,9 @@ def prevalence(
 
     check_outputs(out, figure)
     corpus = Corpus(file, text, time=time, group=group)
-    labels = None if label is None else _labels(corpus, label)
     estimates = classification.prevalence(
-        classification.TextClassifier.load(model), corpus, labels, by=by, every=every
+        classification.TextClassifier.load(model), corpus, _labels(corpus, label), by=by,
+        every=every,
     )  # fmt: skip
     write_outputs(out, estimates.to_frame, figure, lambda: plots.prevalence(estimates))
     _print_shares(estimates, width)

@@ -193,9 +193,9 @@ class ClassifyTexts(_OfSavedModel):
         """Return the label, its confidence and the probability of each class."""
         import pyarrow as pa
 
-        from embedtopics.classification._corpora import classified
+        from embedtopics.classification import classify
 
-        table = classified(classifier, Corpus(rows.texts), 0, -np.inf).drop(columns=["row", "id"])
+        table = classify(classifier, Corpus(rows.texts)).drop(columns=["row", "id"])
         classes = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata()
         for place, (name, column) in enumerate(_keys(rows).items()):
             classes = classes.add_column(place, name, column)

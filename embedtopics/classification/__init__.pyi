@@ -2,7 +2,6 @@ from ._classifier import TextClassifier as TextClassifier
 from ._corpora import classify as classify
 from ._prevalence import measure as measure
 from ._prevalence import prevalence as prevalence
-from ._report import class_terms as class_terms
 from ._report import evaluate as evaluate
 from ._report import suspicious_labels as suspicious_labels
 from ._targets import label_conflicts as label_conflicts

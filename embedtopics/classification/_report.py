@@ -1,10 +1,8 @@
-"""Evaluate a classifier: scores with intervals, baselines, likely label errors, class terms."""
+"""Evaluate a classifier: scores with intervals, baselines, likely label errors."""
 
 from __future__ import annotations
 
 import hashlib
-import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +20,13 @@ from embedtopics.classification._heads import (
 )
 from embedtopics.classification._targets import (
     LabelledTexts,
-    check_lengths,
-    read_targets,
 )
 from embedtopics.classification.results import ClassificationReport, Score
 from embedtopics.decisions import Decision
-from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._cache import keys_of
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.protocols import Float64Array, Int64Array
-from embedtopics.terms._weighting import log_odds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -273,53 +267,3 @@ def confident_errors(chances: Float64Array, codes: Int64Array) -> tuple[Int64Arr
     best = above.argmax(axis=1)
     suspects = np.flatnonzero((above.max(axis=1) >= 0) & (best != codes))
     return suspects, best[suspects]
-
-
-_WORD = re.compile(r"\w+(?:[-'\u2019]\w+)*")
-PRIOR = 500
-"""Words of the prior, in proportion to their frequency in all texts."""
-
-
-def class_terms(
-    texts: Sequence[str], y: Any, *, n_terms: int = 10, min_texts: int = 3
-) -> pd.DataFrame:
-    """Return the words most characteristic of each class, by weighted log-odds.
-
-    Log-odds of the texts that contain a word, with an informative Dirichlet prior in proportion to
-    all texts (Monroe, Colaresi and Quinn 2008, equations 15 to 22).
-
-    Parameters
-    ----------
-    texts : sequence of str
-    y : sequence
-        Labels or predictions, such as ``classifier.predict(texts)``; None or NaN for none.
-    n_terms : int
-        Number of words of each class.
-    min_texts : int
-        Minimum number of texts that contain a word.
-
-    Returns
-    -------
-    DataFrame
-        Columns class, term, z (in standard errors), n_class and n_others (texts that contain it).
-    """
-    import pandas as pd
-
-    targets = read_targets(y, "softmax")
-    read = check_lengths(check_texts(texts), targets.codes)
-    counts: list[Counter[str]] = [Counter() for _ in targets.classes]
-    for text, code in zip(read, targets.codes.tolist(), strict=True):
-        if code >= 0:
-            counts[code].update({match.group().casefold() for match in _WORD.finditer(text)})
-    total = sum(counts, Counter())
-    terms = sorted(term for term, n in total.items() if n >= min_texts)
-    everywhere = np.array([total[term] for term in terms], dtype=np.float64)
-    prior = everywhere / max(everywhere.sum(), 1) * PRIOR
-    rows = []
-    for name, of_class in zip(targets.classes.tolist(), counts, strict=True):
-        inside = np.array([of_class[term] for term in terms], dtype=np.float64)
-        outside = everywhere - inside
-        z = log_odds(inside, outside, prior)
-        for i in np.argsort(-z, kind="stable")[:n_terms].tolist():
-            rows.append((name, terms[i], float(z[i]), int(inside[i]), int(outside[i])))
-    return pd.DataFrame(rows, columns=["class", "term", "z", "n_class", "n_others"])

@@ -129,11 +129,9 @@ def report(
 
 def _tables(model: TextClassifier, texts: list[str], y: list[Any]) -> dict[str, pd.DataFrame]:
     """Return the tables on the page of a report."""
-    from embedtopics.classification import class_terms, suspicious_labels
+    from embedtopics.classification import suspicious_labels
 
-    terms = class_terms(texts, y)
-    words = terms.groupby("class", sort=False)["term"].agg(", ".join).reset_index()
-    tables = {"Distinctive words of each class": words}
+    tables = {}
     with suppress(InputError):  # other texts, or a classifier without out-of-fold probabilities
         suspects = suspicious_labels(model, texts, y).head(30)
         tables["Training texts that may be mislabelled"] = suspects

@@ -75,7 +75,7 @@ class MeasuredShare:
 
 @dataclass(frozen=True, repr=False)
 class Contrast:
-    """A difference or ratio of two shares, with its interval and p-value."""
+    """A difference of two shares, with its interval and p-value."""
 
     value: float
     low: float
@@ -146,13 +146,6 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
         -----
         The interval combines those of both shares (Zou and Donner 2008), so it holds near 0 and 1.
         """
-        return self._contrast(first, second, name, is_ratio=False)
-
-    def ratio(self, first: Any, second: Any, name: Any = None) -> Contrast:
-        """Divide the share of a class in the first group by that in the second."""
-        return self._contrast(first, second, name, is_ratio=True)
-
-    def _contrast(self, first: Any, second: Any, name: Any, *, is_ratio: bool) -> Contrast:
         name = self.rows[-1].name if name is None else name
         rows = self.of(name=name)
         groups = [row.group for row in rows]
@@ -162,8 +155,6 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
         a, b = groups.index(first), groups.index(second)
         correlation = float(self.correlations[name][a, b])
         ends = [np.array([row.estimate, row.low, row.high]) for row in (rows[a], rows[b])]
-        if is_ratio:
-            ends = [np.log(np.maximum(one, 1e-12)) for one in ends]
         (p1, l1, h1), (p2, l2, h2) = (one.tolist() for one in ends)
         value = p1 - p2
         low = value - _together(p1 - l1, h2 - p2, correlation)
@@ -172,8 +163,6 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
         half = value - low if value > 0 else high - value
         score = abs(value) / half * float(ndtri(0.5 + self.confidence / 2)) if half > 0 else 0.0
         p = 2 * float(ndtr(-score))
-        if is_ratio:
-            value, low, high = (math.exp(one) for one in (value, low, high))
         return Contrast(value, low, high, p)
 
     def _summary(self) -> str:

@@ -83,6 +83,6 @@ def test_bad_input_is_one_line(desk):
     assert "--classes" in refused(
         "classify", "train", train, "--label", "theme", "--head", "ordinal", *out
     )
-    assert "--every" in refused("classify", "prevalence", model, train, "--label", "theme",
-                                "--every", "decade")  # fmt: skip
+    assert "--every" in refused("classify", "prevalence", model, desk / "corpus.csv", "--label",
+                                "theme", "--every", "decade")  # fmt: skip
     refused("classify", "predict", desk / "missing", train, *out)

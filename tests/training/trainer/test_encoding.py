@@ -48,7 +48,7 @@ def gradients(data, tokens_at_once, seed=11):
     data.model.zero_grad()
     batch = data.batch(data.examples, range(16), np.random.default_rng(0))
     loss = BatchEncoder(data.forward, tokens_at_once).learn(
-        batch.encoded, lambda vectors: data.loss_of(batch, vectors), lambda x: x.backward(), seed
+        batch.columns, lambda vectors: data.loss_of(batch, vectors), lambda x: x.backward(), seed
     )
     found = {n: p.grad.clone() for n, p in data.model.named_parameters() if p.grad is not None}
     return float(loss), found
@@ -63,7 +63,7 @@ def of_one_padded_batch(data_of):
     batch = data.batch(data.examples, range(16), np.random.default_rng(0))
     vectors = [
         data.model(data.trainable.features(column))["sentence_embedding"]
-        for column in batch.encoded
+        for column in batch.columns
     ]
     loss = ((torch.cosine_similarity(*vectors) - batch.labels) ** 2).mean()
     loss.backward()
@@ -92,7 +92,7 @@ def test_recomputed_groups_have_the_same_dropout(data_of, monkeypatch):
     data, _ = data_of(TrainingSettings(), dropout=0.3)
     data.model.train()
     batch = data.batch(data.examples, range(16), np.random.default_rng(0))
-    lengths = [len(ids) for column in batch.encoded for ids in column]
+    lengths = [len(ids) for column in batch.columns for ids in column]
     groups = groups_of_like_length(lengths, 10**9)
     budget = max(len(g) * max(lengths[i] for i in g) for g in groups)
     assert len(groups) > 2

@@ -73,7 +73,7 @@ def by_a_plain_loop(data, options):
         total = 0.0
         for places in batches[step * options.accumulation : (step + 1) * options.accumulation]:
             batch = data.batch(data.examples, places, np.random.default_rng(0))
-            u, v = (model(data.trainable.features(c))["sentence_embedding"] for c in batch.encoded)
+            u, v = (model(data.trainable.features(c))["sentence_embedding"] for c in batch.columns)
             loss = ((torch.cosine_similarity(u, v) - batch.labels) ** 2).mean()
             (loss / options.accumulation).backward()
             total += float(loss.detach()) / options.accumulation

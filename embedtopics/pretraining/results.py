@@ -73,17 +73,20 @@ class ExtendedVocabulary(Displayed):
     encoder : SentenceEncoder
         Encoder of the folder that was written.
     words : DataFrame
-        One row per added word: word, pieces (before), similar (the words of its initial vector, if
-        not its pieces), neighbors_before and neighbors_after.
+        One row per added word: word, pieces (before), neighbors_before and neighbors_after.
     fertility : tuple of two float, optional
         Pieces per word of the corpus before and after, if there is a corpus.
     decisions : tuple of Decision
+    agreement : tuple of two float, optional
+        Mean cosine of held-out texts with new words to their former vectors: with the mean of the
+        pieces, and with the fitted vectors. None without a corpus or with too few such texts.
     """
 
     encoder: SentenceEncoder
     words: pd.DataFrame
     fertility: tuple[float, float] | None = None
     decisions: tuple[Decision, ...] = ()
+    agreement: tuple[float, float] | None = None
 
     def to_frame(self) -> pd.DataFrame:
         """Return `words`."""
@@ -91,6 +94,8 @@ class ExtendedVocabulary(Displayed):
 
     def _summary(self) -> str:
         summary = f"{len(self.words)} words added to {self.encoder.name}"
-        if self.fertility is None:
-            return summary
-        return "{}; pieces a word: {:.2f} before, {:.2f} after".format(summary, *self.fertility)
+        if self.fertility is not None:
+            summary += "; pieces a word: {:.2f} before, {:.2f} after".format(*self.fertility)
+        if self.agreement is not None:
+            summary += f"; texts with new words keep a cosine of {self.agreement[1]:.3f}"
+        return summary

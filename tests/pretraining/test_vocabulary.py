@@ -100,42 +100,24 @@ def test_the_table_and_known_words(extended, masked_folder):
     assert [decision.value for decision in extended.decisions] == ([len(known)] if known else [])
 
 
-def read_states(folder, texts, words):
-    """The mean state of each word after the first of two layers, from that of all tokens."""
-    import torch
-    from transformers import AutoModel, AutoTokenizer
-
-    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
-    uses, every = {word: [] for word in words}, []
-    for text in texts:
-        given = tokenizer(text, return_tensors="pt")
-        with torch.no_grad():
-            state = model.eval()(**given, output_hidden_states=True).hidden_states[1][0]
-        every.append(state[1:-1])
-        for place, word in enumerate(text.split()):
-            if word in uses:
-                at = [i for i, of in enumerate(given.word_ids()) if of == place]
-                uses[word].append(state[at].mean(dim=0))
-    apart = [torch.stack(uses[word]).mean(dim=0) - torch.cat(every).mean(dim=0) for word in words]
-    return torch.nn.functional.normalize(torch.stack(apart), dim=1)
-
-
-def test_similar_words_are_those_that_the_encoder_reads_similarly(tiny_bert, tmp_path):
-    texts = [
-        f"{animal} ran in the park on mat {i}" for animal in ("dog", "oxen") for i in range(10)
-    ]
-    made = extend_vocabulary(
-        str(tiny_bert), corpus=texts, n_words=1, out=tmp_path / "a", start="context"
-    )
-    known = ["dog", "mat", "park", "ran", "the"]
-    states = read_states(tiny_bert, texts, ["oxen", *known]).numpy()
-    near = [
-        known[i] for i in np.argsort(-(states[1:] @ states[0])) if states[1 + i] @ states[0] > 0
-    ]
-    assert made.words["word"].tolist() == ["oxen"]
-    cut = made.words["pieces"].str.count(" ")[0] * 10 / sum(len(text.split()) for text in texts)
-    np.testing.assert_allclose(np.subtract(*made.fertility), cut)
-    assert made.words["similar"].tolist() == [", ".join(near)]
+def test_new_rows_alone_are_fitted_so_that_texts_keep_their_vectors(tiny_bert, tmp_path):
+    texts = [f"{animal} {verb} {place} {i}" for animal in ("oxen", "the dog") for i in range(15)
+             for verb, place in (("ran in", "the park"), ("sat on", "the mat"))]  # fmt: skip
+    before = exact_encoder(tiny_bert, runtime="torch")
+    extended = extend_vocabulary(before, corpus=texts, n_words=1, out=tmp_path / "a")
+    assert extended.words["word"].tolist() == ["oxen"]
+    cut = extended.words["pieces"].str.count(" ")[0] * 30 / sum(len(t.split()) for t in texts)
+    np.testing.assert_allclose(np.subtract(*extended.fertility), cut)
+    after = exact_encoder(extended.encoder.name, runtime="torch")
+    units = [one.encode(texts) for one in (before, after)]
+    units = [one / np.linalg.norm(one, axis=1, keepdims=True) for one in units]
+    kept = (units[0] * units[1]).sum(axis=1)
+    np.testing.assert_allclose(kept[30:], 1, atol=1e-6)  # texts without the word
+    plain, fitted = extended.agreement
+    assert plain < fitted and abs(kept[:30].mean() - fitted) < 0.05
+    assert f"keep a cosine of {fitted:.3f}" in repr(extended)
+    alone = extend_vocabulary(before, ["oxen"], out=tmp_path / "b")
+    assert alone.agreement is None and not alone.decisions
 
 
 @pytest.mark.parametrize(
@@ -146,7 +128,6 @@ def test_similar_words_are_those_that_the_encoder_reads_similarly(tiny_bert, tmp
         ({"words": ["graphene", "sheet of", "graphene"]}, "words", 2),
         ({"words": None}, "words", None),
         ({"words": None, "corpus": ["the cat", "the dog"]}, "corpus", None),
-        ({"start": "context"}, "corpus", None),
     ],
 )
 def test_bad_parameters_write_nothing(tiny_bert, tmp_path, parameters, name, row):

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Hashable, Mapping
 from itertools import groupby
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
+from embedtopics._utils.display import spell_count
 from embedtopics.comparison.results import Comparison, Move, Overlap
 from embedtopics.evaluation._maps import chance_overlap
 from embedtopics.plots._colors import group_colors
@@ -21,7 +21,7 @@ from embedtopics.plots._comparison import (
 )
 from embedtopics.protocols import FloatArray
 from embedtopics.report._explorer import linked_page
-from embedtopics.report._markup import section, table, text
+from embedtopics.report._markup import corpus_title, section, table, text, tiles
 from embedtopics.report._page_data import Content, Panel
 from embedtopics.report._sections import decisions_section, settings_section
 
@@ -40,28 +40,16 @@ _COSTS = ("documents_per_second", "megabytes")
 """Measures without an interval, shown below the others."""
 
 
-def default_title(result: Comparison) -> str:
-    """Return a heading with the number of encoders and the source of the corpus."""
-    source = PurePath(result.corpus.source)
-    n_encoders = len(result.encoders)
-    count = "1 encoder" if n_encoders == 1 else f"{n_encoders} encoders"
-    if source.suffix:
-        return f"{count} on {source.name}"
-    n_rows = len(result.corpus)
-    return f"{count} on 1 row" if n_rows == 1 else f"{count} on {n_rows:,} rows"
-
-
 def summary(result: Comparison) -> str:
     """Return the most important figures as tiles."""
-    tiles = [
+    figures = (
         ("Rows", f"{len(result.corpus):,}"),
         ("Distinct documents", f"{len(result.documents):,}"),
         ("Encoders", f"{len(result.encoders):,}"),
         ("Neighbours compared", f"{_depth(result):,}"),
         ("Coloured by", text(result.grouped_by, 80)),
-    ]
-    items = "\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in tiles)
-    return f'<dl class="tiles">\n{items}\n</dl>'
+    )
+    return tiles(figures)
 
 
 def _depth(result: Comparison) -> int:
@@ -300,6 +288,7 @@ def comparison_html(result: Comparison, *, title: str | None = None) -> str:
     panels = [
         Panel(view.name, view.map, result.groups, groups, view.graph) for view in result.encoders
     ]
+    n_encoders = spell_count(len(result.encoders), "encoder", "encoders")
     content = Content(
         corpus=result.corpus,
         documents=result.documents,
@@ -307,7 +296,7 @@ def comparison_html(result: Comparison, *, title: str | None = None) -> str:
         colors=group_colors(result),
         tokens=result.tokens,
         term_counts=result.term_counts,
-        heading=title if title is not None else default_title(result),
+        heading=title or corpus_title(f"{n_encoders} on", result.corpus.source, len(result.corpus)),
         units=("group", result.grouped_by[:1].upper() + result.grouped_by[1:]),
     )
     return linked_page(

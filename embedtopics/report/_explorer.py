@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from embedtopics.plots._colors import topic_colors
-from embedtopics.report._markup import asset, html_page, text
+from embedtopics.report._markup import asset, corpus_title, html_page, text
 from embedtopics.report._page_data import Content, Panel, page_data
-from embedtopics.report._sections import default_title, study_sections
+from embedtopics.report._sections import study_sections
 from embedtopics.topics.results import TopicResult
 
 _SCRIPTS = (
@@ -68,7 +68,7 @@ def explorer_html(result: TopicResult, *, title: str | None = None) -> str:
         colors=topic_colors(result),
         tokens=result.tokens,
         term_counts=result.term_counts,
-        heading=title if title is not None else default_title(result),
+        heading=title or corpus_title("Topics of", result.corpus.source, len(result.corpus)),
         themes=result.themes if len(result.themes) < result.n_topics else (),
     )
     return linked_page(content, study_sections(result))

@@ -6,7 +6,7 @@ import html
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from embedtopics._utils.folders import replacing_file
@@ -40,6 +40,19 @@ def dot(color: str) -> str:
         '<svg class="dot" viewBox="0 0 2 2" aria-hidden="true">'
         f'<circle cx="1" cy="1" r="1" fill="{html.escape(color)}"/></svg>'
     )
+
+
+def corpus_title(what: str, source: str, n_rows: int) -> str:
+    """Return a heading with the file of a corpus, or its number of rows."""
+    if PurePath(source).suffix:
+        return f"{what} {PurePath(source).name}"
+    return f"{what} 1 row" if n_rows == 1 else f"{what} {n_rows:,} rows"
+
+
+def tiles(figures: Iterable[tuple[str, str]]) -> str:
+    """Return names and figures, which are markup, as tiles."""
+    items = "\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
+    return f'<dl class="tiles">\n{items}\n</dl>'
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from embedtopics._utils.checks import is_whole
 from embedtopics.decisions import Decision
 from embedtopics.plots._colors import topic_colors
-from embedtopics.report._markup import bar, dot, flatten, section, table, text
+from embedtopics.report._markup import bar, dot, flatten, section, table, text, tiles
 from embedtopics.topics.results import Topic, TopicResult
 
 _STAGES = {
@@ -35,18 +34,9 @@ _RECURRENCE_NOTE = (
 )
 
 
-def default_title(result: TopicResult) -> str:
-    """Return a heading with the file of the corpus, or its number of rows."""
-    source = PurePath(result.corpus.source)
-    if source.suffix:
-        return f"Topics of {source.name}"
-    n_rows = len(result.corpus)
-    return "Topics of 1 row" if n_rows == 1 else f"Topics of {n_rows:,} rows"
-
-
 def summary(result: TopicResult) -> str:
     """Return the most important figures as tiles."""
-    tiles = [
+    figures = [
         ("Rows", f"{len(result.documents.of_row):,}"),
         ("Distinct documents", f"{len(result.documents):,}"),
         ("Topics", f"{result.n_topics:,}"),
@@ -54,13 +44,12 @@ def summary(result: TopicResult) -> str:
     ]
     if result.stability is not None and len(result.stability.adjusted_rand):
         index = float(result.stability.adjusted_rand.mean())
-        tiles.append(("Agreement of replicates (ARI)", f"{index:.2f}"))
+        figures.append(("Agreement of replicates (ARI)", f"{index:.2f}"))
     if encoder := encoder_name(result):
-        tiles.append(("Encoder", text(encoder, 60)))
+        figures.append(("Encoder", text(encoder, 60)))
     if period := _period(result):
-        tiles.append(("Period", period))
-    items = "\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in tiles)
-    return f'<dl class="tiles">\n{items}\n</dl>'
+        figures.append(("Period", period))
+    return tiles(figures)
 
 
 def encoder_name(result: TopicResult) -> str:

@@ -56,8 +56,6 @@ MEANINGS = {
     "completeness": "completeness: labels hold texts of one topic; 1 is best",
 }
 
-TOPIC_MEASURES = ("npmi", "c_v", "u_mass", "uniqueness", "persistence", "recurrence")
-
 Row = tuple[str, float, float, float, int]
 """Measure, value, interval (low, high), and sample size."""
 
@@ -102,11 +100,9 @@ def report_card(
     `topics.validation_sheets`.
     """
     classes = None if labels is None else _labels_of(result, labels)
-    words = top_words(result, N_WORDS) if result.topics else []
-    scores = _score_topics(result, words)
     seed = resolve_seed(random_state)
     rows = [
-        *_of_topics(result, words, scores, n_resamples, seed),
+        *_of_topics(result, n_resamples, seed),
         *_of_projections(result, n_resamples, seed),
         *_of_the_input(result),
     ]
@@ -119,49 +115,29 @@ def report_card(
     return frame.astype({"value": np.float64, "low": np.float64, "high": np.float64, "n": np.int64})
 
 
-def _score_topics(result: TopicResult, words: list[list[str]]) -> dict[str, Float64Array]:
-    """Return each measure of the topics, shape (n_topics,); NaN if undefined."""
-    tokens = result.tokens
-    few = np.array([len(topic) < 2 for topic in words], dtype=bool)
-    scores = {
-        "npmi": npmi(words, tokens),
-        "c_v": np.where(few, np.nan, c_v(words, tokens)),  # undefined for one word
-        "u_mass": u_mass(words, tokens),
-        "uniqueness": topic_uniqueness(words, N_WORDS),
-        "persistence": np.array([topic.persistence for topic in result.topics], dtype=np.float64),
-    }
-    if result.stability is not None:
-        scores["recurrence"] = result.stability.recurrence
-    return scores
-
-
-def _of_topics(
-    result: TopicResult,
-    words: list[list[str]],
-    scores: dict[str, Float64Array],
-    n_resamples: int,
-    seed: int,
-) -> list[Row]:
+def _of_topics(result: TopicResult, n_resamples: int, seed: int) -> list[Row]:
     """Return sizes, means over topics, and measures of all topics together."""
-    sizes = [topic.size for topic in result.topics]
-    n_rows = int(result.documents.weights.sum())
-    n = len(words)
-    means = [
-        _mean_row(name, scores[name], n_resamples, seed)
-        for name in TOPIC_MEASURES
-        if name in scores
-    ]
-    place = TOPIC_MEASURES.index("uniqueness")
+    words, tokens = top_words(result, N_WORDS) if result.topics else [], result.tokens
+    sizes, n_rows = [topic.size for topic in result.topics], int(result.documents.weights.sum())
+    few = np.array([len(topic) < 2 for topic in words], dtype=bool)
+    persistence = np.array([topic.persistence for topic in result.topics], dtype=np.float64)
+
+    def mean(name: str, values: Float64Array) -> Row:
+        return _mean_row(name, values, n_resamples, seed)
+
     rows = [
         _bare("coverage", result.coverage if n_rows else math.nan, n_rows),
         _bare("topics", result.n_topics, n_rows),
         _bare("median_size", float(np.median(sizes)) if sizes else math.nan, len(sizes)),
-        *means[:place],
-        _bare("diversity", diversity(words, N_WORDS), n),
-        *means[place:],
+        mean("npmi", npmi(words, tokens)),
+        mean("c_v", np.where(few, np.nan, c_v(words, tokens))),  # undefined for one word
+        mean("u_mass", u_mass(words, tokens)),
+        _bare("diversity", diversity(words, N_WORDS), len(words)),
+        mean("uniqueness", topic_uniqueness(words, N_WORDS)),
+        mean("persistence", persistence),
     ]
-    measured = result.stability
-    if measured is not None:
+    if (measured := result.stability) is not None:
+        rows.append(mean("recurrence", measured.recurrence))
         if measured.chance is not None:
             rows.append(_bare("recurrence_by_chance", _mean(measured.chance), result.n_topics))
         pairs = measured.adjusted_rand

@@ -38,10 +38,6 @@ class GivenLabels:
         n_known = int((self.codes >= 0).sum())
         return f"{len(self.classes)} classes on {n_known} of {len(self.codes)} rows"
 
-    def describe(self, kind: str) -> dict[str, Any]:
-        n_labeled = int((self.codes >= 0).sum())
-        return {"kind": kind, "classes": list(self.classes), "n_labeled": n_labeled}
-
     def of_documents(self, documents: DistinctDocuments) -> tuple[Int32Array, list[Decision]]:
         """Return the most frequent class of each document's rows, and decisions."""
         of_row, codes = documents.of_row, self.codes
@@ -94,7 +90,24 @@ def _read(value: Any, row: int) -> str | int | None:
     return None if value == UNKNOWN else int(value)
 
 
-class PartialLabels:
+class _LabelsOfRows:
+    """Labels of rows as a constraint, whose `kind` the settings name."""
+
+    kind: str
+
+    def __init__(self, labels: Any) -> None:
+        self.given = checked_labels(labels)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.given})"
+
+    def describe(self) -> dict[str, Any]:
+        """Return the description for the settings of the result."""
+        n_labeled = int((self.given.codes >= 0).sum())
+        return {"kind": self.kind, "classes": list(self.given.classes), "n_labeled": n_labeled}
+
+
+class PartialLabels(_LabelsOfRows):
     """Let the topics follow labels of some or all rows.
 
     The fuzzy graph behind the coordinates gets edges between labelled documents and the nearest
@@ -126,15 +139,7 @@ class PartialLabels:
     ['politics', 'sport']
     """
 
-    def __init__(self, labels: Any) -> None:
-        self.given = checked_labels(labels)
-
-    def __repr__(self) -> str:
-        return f"PartialLabels({self.given})"
-
-    def describe(self) -> dict[str, Any]:
-        """Return the description for the settings of the result."""
-        return self.given.describe("labels")
+    kind = "labels"
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
         """Return the classes of the documents."""
@@ -153,7 +158,7 @@ class PartialLabels:
         return constraints, [note("labels", n_rows, message), *notes]
 
 
-class ManualLabels:
+class ManualLabels(_LabelsOfRows):
     """Use labels as topics, without clustering.
 
     All later stages are the same. Topics are numbered from the largest down; the decisions of the
@@ -171,15 +176,7 @@ class ManualLabels:
     [0, 3]
     """
 
-    def __init__(self, labels: Any) -> None:
-        self.given = checked_labels(labels)
-
-    def __repr__(self) -> str:
-        return f"ManualLabels({self.given})"
-
-    def describe(self) -> dict[str, Any]:
-        """Return the description for the settings of the result."""
-        return self.given.describe("manual_labels")
+    kind = "manual_labels"
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
         """Return the labels as topics."""

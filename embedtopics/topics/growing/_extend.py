@@ -49,6 +49,7 @@ from embedtopics.topics.growing._novelty import (
     expected_outside,
     find_candidates,
 )
+from embedtopics.topics.naming._score_labels import rescored
 from embedtopics.topics.results import Edit, Reason, Topic, TopicResult
 
 DOCUMENTS_TO_MEASURE = 200
@@ -117,6 +118,7 @@ def extend(
     if update_terms:
         topics, topic_terms = described(grown, result.topics)
         grown = dataclasses.replace(grown, topics=topics, topic_terms=topic_terms)
+        grown = rescored(grown, result)
     else:
         grown = dataclasses.replace(grown, topics=_resized(grown))
     extension = Extension(

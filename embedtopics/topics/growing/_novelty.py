@@ -22,6 +22,7 @@ from embedtopics.topics._propagation import closeness, rank, vote
 from embedtopics.topics._relabel import carry_names, keep_labels, with_own_share
 from embedtopics.topics._subject import uninformative_topics
 from embedtopics.topics._vectors import centroids, cosines, tightness
+from embedtopics.topics.naming._score_labels import rescored
 from embedtopics.topics.results import Edit, Reason, Topic, TopicResult
 
 SIGNIFICANT = 0.01
@@ -299,7 +300,7 @@ def adopt(extension: Extension) -> TopicResult:
     listed = ", ".join(f"{topic.topic_id} ({topic.label})" for topic in topics[result.n_topics :])
     message = f"adopted groups of added documents as topics: {listed}"
     edit = Edit("note", {"n_adopted": len(candidates)}, message, (), tuple(range(result.n_topics)))
-    return dataclasses.replace(
+    adopted = dataclasses.replace(
         grown,
         memberships=with_own_share(memberships, of_new),
         topics=topics,
@@ -308,3 +309,4 @@ def adopt(extension: Extension) -> TopicResult:
         stability=None,
         added=added if added is None or added.any() else None,
     )
+    return rescored(adopted, result)

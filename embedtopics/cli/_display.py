@@ -233,13 +233,9 @@ def write_outputs(
     if out is not None:
         write_table(table(), out)
     if figure is not None and draw is not None:
-        write_figure(draw(), figure)
-
-
-def write_figure(figure: Figure, path: Path) -> None:
-    """Write a figure as a page that opens offline, atomically."""
-    with replacing_file(path) as fresh:
-        fresh.write_text(figure.to_html(include_plotlyjs=True, full_html=True), encoding="utf-8")
+        page = draw().to_html(include_plotlyjs=True, full_html=True)
+        with replacing_file(figure) as fresh:
+            fresh.write_text(page, encoding="utf-8")
 
 
 KIND = "embedtopics results folder"

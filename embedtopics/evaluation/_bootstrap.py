@@ -112,12 +112,14 @@ def interval(
     units drawn with replacement, for all estimates or each; infinite for draws from a
     distribution. Fewer than two units have no interval (NaN).
     """
-    from scipy.special import ndtr
+    from scipy.special import ndtr, stdtrit
 
     checked_between(confidence, "confidence", 0, 1)
     drawn = np.asarray(resampled, dtype=np.float64)
     flat = drawn.reshape(len(drawn), -1)
-    reach = np.broadcast_to(_expansion(n_units) * _reach(n_units, confidence), drawn.shape[1:])
+    n = np.asarray(n_units, dtype=np.float64)
+    reach = _expansion(n) * stdtrit(np.where(n > 1, n - 1, np.nan), 0.5 + confidence / 2)
+    reach = np.broadcast_to(reach, drawn.shape[1:])
     bounds = np.full((2, flat.shape[1]), np.nan)
     # Two units can reach further than floats tell from certainty.
     tails = np.maximum(ndtr(-reach.ravel()), 5e-13)
@@ -169,18 +171,9 @@ def bounded_interval(
     return low, high
 
 
-def _expansion(n_units: npt.ArrayLike) -> Float64Array:
-    """Return the factor by which resamples vary too little; NaN for fewer than two units."""
-    n = np.asarray(n_units, dtype=np.float64)
-    n = np.where(n > 1, n, np.nan)
-    return np.sqrt(1 + 1 / (n - 1))
-
-
-def _reach(n_units: npt.ArrayLike, confidence: float) -> Float64Array:
-    from scipy.special import stdtrit
-
-    n = np.asarray(n_units, dtype=np.float64)
-    return np.asarray(stdtrit(np.where(n > 1, n - 1, np.nan), 0.5 + confidence / 2))
+def _expansion(n: Float64Array) -> Float64Array:
+    """Return the factor by which resamples of n units vary too little; NaN below two."""
+    return np.sqrt(1 + 1 / (np.where(n > 1, n, np.nan) - 1))
 
 
 def estimate(

@@ -77,7 +77,9 @@ def rank_correlations(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Meas
         both = np.einsum("ij,ij->i", weighted, other)
         spread = np.einsum("ij,ij->i", weighted, one)
         spread = np.sqrt(spread) * np.sqrt(np.einsum("ij,ij,ij->i", times, other, other))
-        return _ratio(both, spread)
+        ratios = np.full(len(both), np.nan)
+        np.divide(both, spread, out=ratios, where=spread > 0)
+        return np.asarray(np.clip(ratios, -1.0, 1.0))
 
     return measure
 
@@ -97,12 +99,6 @@ class _Groups:
         ranks = ends - (sizes - 1) / 2
         middle = (times.sum(axis=1, keepdims=True) + 1) / 2
         return np.asarray((ranks - middle)[:, self.of])
-
-
-def _ratio(above: Float64Array, below: Float64Array) -> Float64Array:
-    ratios = np.full(len(above), np.nan)
-    np.divide(above, below, out=ratios, where=below > 0)
-    return np.asarray(np.clip(ratios, -1.0, 1.0))
 
 
 def pair_class_scores(near: Float64Array, is_pair: BoolArray, seed: int = 0) -> dict[str, Estimate]:

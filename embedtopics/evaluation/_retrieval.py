@@ -101,23 +101,10 @@ def measure_rankings(
     cuts: Sequence[int] = CUTS,
     relevant_from: float | None = None,
 ) -> dict[str, Float64Array]:
-    """Measure the ranking of each query.
+    """Return the measures of each query, (n_queries,) each, by their names; see `retrieval`.
 
-    Parameters
-    ----------
-    grades : float64 ndarray of shape (n_queries, n_ranked)
-        Grade of each ranked document; 0 without a judgement and behind the last one.
-    judged : sequence of float64 ndarray
-        For each query the grades of all judged documents.
-    cuts : sequence of int
-    relevant_from : float, optional
-        Lowest grade that counts as relevant in all measures but nDCG; by default any above 0.
-
-    Returns
-    -------
-    dict of str to float64 ndarray of shape (n_queries,)
-        "ndcg@k" with grades as gains, "mrr@k", "map@k", "recall@k" and "precision@k" for each cut,
-        and "map" and "mrr" over the whole ranking; 0 without a relevant document.
+    `grades` (n_queries, n_ranked) are 0 without a judgement and behind the last ranked document;
+    `judged` are those of all judged documents. Without `relevant_from`, any above 0 is relevant.
     """
 
     def is_relevant(values: Float64Array) -> npt.NDArray[np.bool_]:

@@ -55,7 +55,6 @@ from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 if TYPE_CHECKING:
     import torch
 
-POOLINGS = ("first", "last", "mean")
 _BLOCK_BYTES = 128_000_000
 """Vectors that are held in memory and written at once."""
 _TOKENS_PER_BATCH = {"cpu": 512}
@@ -73,7 +72,6 @@ def pool_block(
     *,
     first_row: int,
     layers: Sequence[int],
-    pooling: str,
     pad_id: int,
     progress: Callable[[int], object],
 ) -> FloatArray:
@@ -94,8 +92,7 @@ def pool_block(
         for layer, vectors in enumerate(by_layer):
             pooled[layer, rows - first_row] += vectors
         progress(sum(map(len, batch_runs)))
-    if pooling == "mean":
-        pooled /= np.maximum(n_pieces, 1).astype(np.float32)[:, None]
+    pooled /= np.maximum(n_pieces, 1).astype(np.float32)[:, None]
     return pooled
 
 
@@ -163,7 +160,6 @@ def hidden_states(
     *,
     layers: Layers = "all",
     words: bool = True,
-    pooling: str = "mean",
     out: str | os.PathLike[str] | None = None,
     dtype: str = "float16",
     show_progress: bool | None = None,
@@ -187,9 +183,8 @@ def hidden_states(
     layers : int, sequence of int, "all" or "last N"
         0 is the embedding layer; negative numbers count from the last.
     words : bool
-        Whether the units are words, or the tokens of the encoder.
-    pooling : {"mean", "first", "last"}
-        How the tokens of a word become one vector.
+        Whether the units are words, with the mean vector of their tokens, or the tokens of the
+        encoder.
     out : path, optional
         Folder for the result; by default a temporary one, removed with the result.
     dtype : {"float16", "float32"}
@@ -222,7 +217,6 @@ def hidden_states(
     >>> [word for word in states.words if word == "play"], states.layers  # doctest: +SKIP
     (['play', 'play'], (0, 1, 2, 3, 4, 5, 6))
     """
-    checked_choice(pooling, "pooling", POOLINGS)
     checked_choice(dtype, "dtype", ("float16", "float32"))
     reading, source = read_texts(texts), source_of(encoder)
     description = {
@@ -230,7 +224,7 @@ def hidden_states(
         "texts": reading.digest(),
         "max_length": source.max_length,
         "unit": "word" if words else "token",
-        "pooling": pooling if words else "none",
+        "pooling": "mean" if words else "none",
         "dtype": dtype,
     }
     if out is None:
@@ -324,7 +318,6 @@ def _extract(
         reading,
         vocabulary.tokenizer,
         words=description["unit"] == "word",
-        pooling=description["pooling"],
         max_length=source.max_length,
         show_progress=show_progress,
     )
@@ -384,7 +377,6 @@ def _write_blocks(
                 plan.n_pieces[block.first_unit : block.end_unit],
                 first_row=block.first_unit,
                 layers=layers,
-                pooling=description["pooling"],
                 pad_id=vocabulary.pad_id,
                 progress=bar.update,
             )

@@ -177,7 +177,6 @@ def make_plan(
     tokenizer: Tokenizer,
     *,
     words: bool,
-    pooling: str,
     max_length: int,
     show_progress: bool | None,
 ) -> ExtractionPlan:
@@ -200,7 +199,7 @@ def make_plan(
                     unit_spans = reading.spans[row]
                 has_unit = of_token >= 0
                 pieces.append(np.bincount(of_token[has_unit], minlength=len(unit_spans)))
-                new_runs = _runs_of(encoding.ids, real, of_token, n_units, pooling, max_length)
+                new_runs = _runs_of(encoding.ids, real, of_token, n_units, max_length)
                 runs += new_runs
                 n_long += len(new_runs) > 1
                 n_between += int((~has_unit).sum())
@@ -224,7 +223,6 @@ def _runs_of(
     real: Int64Array,
     of_token: Int64Array,
     n_before: int,
-    pooling: str,
     max_length: int,
 ) -> list[TokenSequence]:
     """Return the sequences of one text, without those that keep no token."""
@@ -240,10 +238,6 @@ def _runs_of(
     starts = cut_into_windows(len(ids), n_free)
     window = window_of_each_token(len(ids), starts, n_free)
     tokens = np.flatnonzero(of_token >= 0)
-    if pooling == "last":
-        tokens = tokens[::-1]
-    if pooling in ("first", "last"):
-        tokens = np.sort(tokens[np.unique(of_token[tokens], return_index=True)[1]])
     runs = []
     for number, start in enumerate(starts.tolist()):
         in_window = tokens[window[tokens] == number]

@@ -245,7 +245,9 @@ def text_task(
     texts: list[str] = []
     labels: list[str] = []
     parts: list[str] = []
-    for part, table in _read(files):
+    named = by_part(files, "files") if isinstance(files, Mapping) else [("", files)]
+    for part, path in named:
+        table = TableFile(Path(path).expanduser())
         texts += table.texts("text")
         labels += _labels(table, label)
         parts += [part] * len(table)
@@ -261,11 +263,6 @@ def text_task(
         parts=tuple(parts),
         decisions=decisions,
     )
-
-
-def _read(files: Files) -> list[tuple[str, TableFile]]:
-    named = by_part(files, "files") if isinstance(files, Mapping) else [("", files)]
-    return [(part, TableFile(Path(path).expanduser())) for part, path in named]
 
 
 def _labels(table: TableFile, column: str) -> list[str]:

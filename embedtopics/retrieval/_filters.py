@@ -223,7 +223,9 @@ def parse_filter(
         last = max(named, key=len, default="")
         raise _fault(text, at, at + len(written), _expected(error, columns, last)) from None
     except UnexpectedCharacters as error:
-        raise _unreadable(text, int(error.pos_in_stream or 0)) from None
+        at = int(error.pos_in_stream or 0)
+        message = f"this character is not allowed here; {_REMEDIES.get(text[at], _REMEDY)}"
+        raise _fault(text, at, at + 1, message) from None
     return Filter(text.strip(), _FilterReader(text, columns, column_sql).read(parsed, 0))
 
 
@@ -332,11 +334,6 @@ def _expected(error: UnexpectedToken, columns: Mapping[str, str], last: str) -> 
         if accepted in accepts and token in ("", kind):
             return message.format(written)
     return "expected and, or, or the end of the filter"
-
-
-def _unreadable(text: str, at: int) -> InputError:
-    remedy = _REMEDIES.get(text[at], _REMEDY)
-    return _fault(text, at, at + 1, f"this character is not allowed here; {remedy}")
 
 
 _WORDS = {"disjunction": "OR", "conjunction": "AND"}

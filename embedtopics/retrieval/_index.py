@@ -421,7 +421,6 @@ class SearchIndex:
             Replace documents with the same ids, which are otherwise refused.
         show_progress : bool, optional
 
-
         Returns
         -------
         int

@@ -73,7 +73,7 @@ def trained(kind):
 
 
 def plan_of(texts, kind, **settings):
-    others = {"words": True, "pooling": "mean", "max_length": 10_000, "show_progress": False}
+    others = {"words": True, "max_length": 10_000, "show_progress": False}
     return make_plan(read_texts(texts), trained(kind), **{**others, **settings})
 
 

@@ -43,17 +43,14 @@ def of_transformers(folder, text):
     return np.array(spans)[real], states[:, real]
 
 
-def by_hand(text, offsets, states, pool):
-    """Vectors of words whose tokens lie in them, in the plainest way."""
+def by_hand(text, offsets, states):
+    """Mean vectors of words whose tokens lie in them, in the plainest way."""
     made = []
     for begin, end in word_spans(text):
         own = [k for k, (a, b) in enumerate(offsets) if begin <= a and b <= end and a < b]
         zeros = np.zeros((len(states), states.shape[2]))
-        made.append(pool(states[:, own]) if own else zeros)
+        made.append(states[:, own].mean(axis=1) if own else zeros)
     return made
-
-
-POOLS = {"mean": lambda x: x.mean(axis=1), "first": lambda x: x[:, 0], "last": lambda x: x[:, -1]}
 
 
 def check_against_transformers(folder, texts, **settings):
@@ -63,7 +60,7 @@ def check_against_transformers(folder, texts, **settings):
     for text in texts:
         offsets, vectors = of_transformers(folder, text)
         if settings.get("words", True):
-            expected += by_hand(text, offsets, vectors, POOLS[settings.get("pooling", "mean")])
+            expected += by_hand(text, offsets, vectors)
         else:
             expected += list(vectors.swapaxes(0, 1))
     np.testing.assert_allclose(found, np.array(expected), atol=1e-5, rtol=1e-5)
@@ -76,13 +73,11 @@ def test_all_layers_of_every_family_are_those_of_transformers(checkpoint):
     assert states.width == 16
 
 
-@pytest.mark.parametrize("pooling", POOLS)
 @pytest.mark.parametrize("name", ["tiny_bert", "tiny_roberta"])
-def test_tokens_are_pooled_to_words(name, pooling, request):
+def test_a_word_has_the_mean_of_its_tokens(name, request):
     folder = request.getfixturevalue(name)
-    states = check_against_transformers(folder, [t[:28] for t in TEXTS], pooling=pooling)
-    assert states.n_pieces.max() > 1
-    assert states.pooling == pooling
+    states = check_against_transformers(folder, [t[:28] for t in TEXTS])
+    assert states.n_pieces.max() > 1 and states.pooling == "mean"
 
 
 @pytest.mark.parametrize("name", ["tiny_bert", "tiny_roberta"])
@@ -114,14 +109,13 @@ def test_long_texts_are_read_in_windows(tiny_bert):
     assert [(d.name, d.value) for d in states.decisions] == [("long_texts", 1)]
 
 
-@pytest.mark.parametrize("pooling", POOLS)
-def test_a_word_across_windows_is_pooled_from_both(pooling, tiny_bert):
+def test_a_word_across_windows_is_pooled_from_both(tiny_bert):
     # "b" and 49 pieces "##b": by hand from the tokens, which the test above holds to an oracle.
     word = "b" * 50
     tokens = probing.hidden_states([word], tiny_bert, words=False, dtype="float32")
-    states = probing.hidden_states([word], tiny_bert, pooling=pooling, dtype="float32")
+    states = probing.hidden_states([word], tiny_bert, dtype="float32")
     assert (len(tokens), states.n_pieces.tolist()) == (50, [50])
-    expected = POOLS[pooling](np.array(tokens.vectors))
+    expected = np.array(tokens.vectors).mean(axis=1)
     np.testing.assert_allclose(np.array(states.vectors)[:, 0], expected, atol=1e-5)
 
 
@@ -198,7 +192,6 @@ def test_bad_texts_are_refused(texts, row, tiny_bert):
     "settings",
     [
         *({"layers": layers} for layers in (3, -4, [], "first", 1.5)),
-        {"pooling": "median"},
         {"dtype": "int8"},
         {"encoder": "tfidf"},
     ],

@@ -56,7 +56,6 @@ def test_a_store_is_what_is_in_memory(tiny_bert, finished, monkeypatch):
     [
         {"texts": TEXTS[:-1]},
         {"texts": [t.split() for t in TEXTS]},
-        {"pooling": "last"},
         {"words": False},
         {"layers": -1},
         {"dtype": "float32"},

@@ -281,7 +281,10 @@ def baseline_sources(
     if "embedding layer" in baselines and not (probes_layers and 0 in layers):
         sources.append(ProbedVectors("embedding layer", 0, states.layer(0), is_baseline=True))
     if random_states is not None:
-        _check_random_states(states, random_states)
+        if random_states.words != states.words or random_states.texts != states.texts:
+            expected = f"of the same {len(states):,} {states.unit}s of {len(states.texts):,} texts"
+            found = f"{len(random_states):,} of {len(random_states.texts):,}"
+            raise InputError("random_states", expected, found=found)
         sources += [
             ProbedVectors("random model", layer, random_states.layer(layer), is_baseline=True)
             for layer in layer_numbers(layers, random_states.layers)
@@ -305,14 +308,6 @@ def _checked_baselines(
         for name, reason in why_not.items()
     )
     return tuple(one for one in baselines if one not in why_not), decisions
-
-
-def _check_random_states(states: HiddenStates, other: HiddenStates) -> None:
-    """Refuse states of a random model that are not of the same units."""
-    if other.words != states.words or other.texts != states.texts:
-        expected = f"of the same {len(states):,} {states.unit}s of {len(states.texts):,} texts"
-        problem = f"{len(other):,} {other.unit}s of {len(other.texts):,}"
-        raise InputError("random_states", expected, found=problem)
 
 
 def _penalties(trained: Sequence[_Trained]) -> Decision:

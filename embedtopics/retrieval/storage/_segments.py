@@ -30,17 +30,13 @@ PassageCache = dict[str, tuple[Int64Array, Int32Array]]
 
 @dataclass(frozen=True, eq=False)
 class SegmentView:
-    """One immutable part of a collection; an equal `content` means equal files.
-
-    `documents` (n_passages,) holds the document of each passage, ascending; `spans`
-    (n_passages, 2) its characters; `alive` (n_passages,) is False after a removal of the document.
-    """
+    """One immutable part of a collection; an equal `content` means equal files."""
 
     name: str
     folder: Path
-    documents: Int64Array
-    spans: Int32Array
-    alive: npt.NDArray[np.bool_]
+    documents: Int64Array  # (n_passages,), of each passage, ascending
+    spans: Int32Array  # (n_passages, 2), its characters
+    alive: npt.NDArray[np.bool_]  # (n_passages,), False after a removal of the document
     files: tuple["SegmentFile", ...]
 
     @property
@@ -231,7 +227,8 @@ def _read_version(connection: sqlite3.Connection, folder: Path, cache: PassageCa
         if checksum is None:
             raise damage(below / PASSAGES, "the catalog does not name it")
         documents, spans = used[checksum] = cache.get(checksum) or read_passages(below)
-        alive = living_passages(documents, removed)
+        alive = ~np.isin(documents, removed)
+        alive.flags.writeable = False
         views.append(SegmentView(below.name, below, documents, spans, alive, of_files))
         n_documents += n_living
     for checksum in cache.keys() - used.keys():
@@ -244,10 +241,3 @@ def _read_version(connection: sqlite3.Connection, folder: Path, cache: PassageCa
         tuple(views),
         n_documents,
     )
-
-
-def living_passages(documents: Int64Array, removed: Int64Array) -> npt.NDArray[np.bool_]:
-    """Return which passages (n_passages,) have a living document."""
-    alive = ~np.isin(documents, removed)
-    alive.flags.writeable = False
-    return alive

@@ -103,6 +103,22 @@ def assign(model: Model, text: Text = "text", id: IdColumn = None, vectors: Vect
 
 
 @_command
+def count(
+    model: Model,
+    text: Text = "text",
+    time: TimeColumn = None,
+    group: GroupColumn = None,
+    every: Annotated[str, Option(help="Period: day, week, month, quarter, year.")] = "month",
+    vectors: Vectors = None,
+) -> Any:
+    """Count the rows and terms of each topic by period and group."""
+    from embedtopics.distributed._jobs import CountTopics
+
+    columns = {"text": text, "time": time, "group": group, "vectors": vectors}
+    return CountTopics(model, every), columns
+
+
+@_command
 def classify(model: Model, text: Text = "text", id: IdColumn = None) -> Any:
     """Write the classes of texts, with their probabilities."""
     from embedtopics.distributed._jobs import ClassifyTexts

@@ -142,7 +142,9 @@ def _tables(model: TextClassifier, texts: list[str], y: list[Any]) -> dict[str, 
 def prevalence(
     model: ModelFolder,
     file: opt.DocumentsFile,
-    label: Annotated[str, Option(help="Column with labels of a random sample of the rows.")],
+    label: Annotated[
+        str | None, Option(help="Column with labels of a random sample of the rows.")
+    ] = None,
     by: Annotated[str | None, Option(help="Column of groups or dates.")] = None,
     every: Annotated[str, Option(help="year, quarter, month, week or day.")] = "year",
     text: opt.TextColumn = None,
@@ -160,9 +162,9 @@ def prevalence(
 
     check_outputs(out, figure)
     corpus = Corpus(file, text, time=time, group=group)
+    labels = None if label is None else _labels(corpus, label)
     estimates = classification.prevalence(
-        classification.TextClassifier.load(model), corpus, _labels(corpus, label), by=by,
-        every=every,
+        classification.TextClassifier.load(model), corpus, labels, by=by, every=every
     )  # fmt: skip
     write_outputs(out, estimates.to_frame, figure, lambda: plots.prevalence(estimates))
     _print_shares(estimates, width)

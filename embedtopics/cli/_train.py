@@ -66,7 +66,7 @@ class TrainOptions:
         Path | None, _option("Held-out examples, scored before and after training.", MEASURED)
     ] = None
     corpus: Annotated[
-        Path | None, _option("Documents whose nearest neighbors are compared.", MEASURED)
+        Path | None, _option("Documents whose neighbors and topics are compared.", MEASURED)
     ] = None
     classes: Annotated[
         str | None, _option("Column of --corpus with the classes of its documents.", MEASURED)

@@ -1,11 +1,14 @@
 from ._index import build_index as build_index
 from ._jobs import AssignTopics as AssignTopics
 from ._jobs import ClassifyTexts as ClassifyTexts
+from ._jobs import CountTopics as CountTopics
 from ._jobs import EmbedTexts as EmbedTexts
 from ._manifest import make_manifest as make_manifest
 from ._run import plan_batch as plan_batch
+from ._run import read_counts as read_counts
 from ._run import run_batch as run_batch
 from .results import BatchPlan as BatchPlan
 from .results import BatchReport as BatchReport
 from .results import Columns as Columns
 from .results import Manifest as Manifest
+from .results import TopicCounts as TopicCounts

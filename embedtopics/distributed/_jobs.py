@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from embedtopics._utils.folders import MANIFEST, parse_json
 from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._texts import TEXT
 from embedtopics.distributed._rows import ShardRows
 from embedtopics.distributed.results import Columns
 from embedtopics.errors import CorruptFileError, InputError
@@ -117,6 +120,58 @@ class AssignTopics(_OfSavedModel):
 
 
 @dataclass(frozen=True)
+class CountTopics(AssignTopics):
+    """Counts of rows and terms by topic, period and group, which add up over shards.
+
+    Parameters
+    ----------
+    model : path
+        Folder of a saved TopicModel, whose terms are counted.
+    every : str
+        Length of a period, as in `over_time`. "auto" is refused: it would depend on the shard.
+    """
+
+    every: str = "month"
+    name: ClassVar[str] = "count"
+
+    def fingerprint(self, columns: Columns) -> str:
+        """Return a digest of everything the counts depend on."""
+        from embedtopics.topics.trends._over_time import parse_unit
+
+        return f"{super().fingerprint(columns)} {parse_unit(self.every).name}"
+
+    def table(self, model: Any, rows: ShardRows, columns: Columns) -> pa.Table:
+        """Return the count of each topic, period, group and term; term -1 counts rows."""
+        import pandas as pd
+        import pyarrow as pa
+
+        from embedtopics.terms._counts import sum_rows
+        from embedtopics.topics.growing._extend import count_known_terms
+        from embedtopics.topics.trends._over_time import period_names
+
+        corpus = Corpus(rows.texts)
+        labels = model._assign(corpus, rows.vectors).labels
+        documents, with_text = corpus.distinct(), np.flatnonzero(corpus.status == TEXT)
+        periods = "" if rows.times is None else period_names(rows.times.to_numpy(), self.every)
+        cells = pd.DataFrame({"topic": labels, "period": periods, "group": rows.groups or ""})
+        cells = cells.iloc[with_text]
+        codes, kinds = pd.factorize(pd.MultiIndex.from_frame(cells))
+        kinds = kinds.set_names(list(cells))
+        counts = count_known_terms(model.result_, corpus.document_texts())
+        summed = sum_rows(counts, documents.of_row[with_text], codes, len(kinds)).tocoo()
+        cell = np.concatenate([np.arange(len(kinds)), summed.row])
+        table = kinds.to_frame(index=False).iloc[cell]
+        table["term"] = np.concatenate([np.full(len(kinds), -1), summed.col])
+        table["n"] = np.concatenate([np.bincount(codes, minlength=len(kinds)), summed.data])
+        table = table.sort_values(["topic", "period", "group", "term"])
+        types = {
+            "topic": pa.int32(), "period": pa.string(), "group": pa.string(),
+            "term": pa.int32(), "n": pa.int64(),
+        }  # fmt: skip
+        return pa.table({name: pa.array(table[name].tolist(), t) for name, t in types.items()})
+
+
+@dataclass(frozen=True)
 class ClassifyTexts(_OfSavedModel):
     """Classes and probabilities of a saved TextClassifier.
 
@@ -147,7 +202,7 @@ class ClassifyTexts(_OfSavedModel):
         return classes
 
 
-Job = EmbedTexts | AssignTopics | ClassifyTexts
+Job = EmbedTexts | AssignTopics | CountTopics | ClassifyTexts
 
 
 def _keys(rows: ShardRows) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from embedtopics.distributed.results import (
     Failure,
     Manifest,
     Shard,
+    TopicCounts,
 )
 from embedtopics.errors import InputError
 
@@ -54,7 +55,7 @@ def run_batch(
 
     Parameters
     ----------
-    job : EmbedTexts, AssignTopics or ClassifyTexts
+    job : EmbedTexts, AssignTopics, CountTopics or ClassifyTexts
     manifest : Manifest
         See `make_manifest`.
     out : path
@@ -208,3 +209,43 @@ def _clear(folder: Path) -> None:
     """Delete unfinished files of killed workers; call it under the lock, without workers."""
     for left in (*folder.glob(".writing-*"), *(folder / ERRORS).glob(".writing-*")):
         shutil.rmtree(left, ignore_errors=True)
+
+
+def read_counts(out: str | os.PathLike[str], model: str | os.PathLike[str]) -> TopicCounts:
+    """Add up the counts of all shards.
+
+    Parameters
+    ----------
+    out : path
+        Folder that `run_batch` wrote with `CountTopics`.
+    model : path
+        The saved model, for the names of the terms.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no counts.
+    """
+    import pandas as pd
+
+    from embedtopics.topics._storage import load_result
+
+    by = ["topic", "period", "group", "term"]
+    parts = sorted(Path(out).expanduser().glob("part-*.parquet"))
+    total = None
+    for path in parts:  # one at a time: only the sum has to fit in memory
+        table = pd.read_parquet(path)
+        if not {*by, "n"} <= set(table.columns):
+            break
+        joined = table if total is None else pd.concat([total, table])
+        total = joined.groupby(by, as_index=False)["n"].sum()
+    if total is None:
+        raise InputError("out", "a folder of counts", out)
+    result = load_result(Path(model))
+    is_row = total["term"] == -1
+    return TopicCounts(
+        total[is_row].drop(columns="term").reset_index(drop=True),
+        total[~is_row].reset_index(drop=True),
+        result.term_counts.terms,
+        result.n_topics,
+    )

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -99,3 +103,32 @@ class BatchReport:
             f"{n_done:,} of {self.n_shards:,} shards are done ({self.n_found:,} before): "
             f"{self.n_rows:,} rows; _errors lists {self.n_bad:,} bad rows."
         )
+
+
+@dataclass(frozen=True, eq=False)
+class TopicCounts:
+    """Counts over all shards; topic -1 is none, "" is a missing period or group.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        topic, period, group, n: number of rows with text.
+    terms : DataFrame
+        topic, period, group, term, n: occurrences of a term of the model.
+    names : tuple of str
+        Terms of the model, indexed by `term`.
+    n_topics : int
+    """
+
+    rows: pd.DataFrame
+    terms: pd.DataFrame
+    names: tuple[str, ...]
+    n_topics: int
+
+    def table(self, by: str) -> pd.DataFrame:
+        """Return the rows by topic and "period" or "group", without rows that have none."""
+        rows = self.rows[self.rows[by] != ""]
+        table = rows.pivot_table(
+            index="topic", columns=by, values="n", aggfunc="sum", fill_value=0, observed=True
+        )
+        return table.reindex(range(-1, self.n_topics), fill_value=0)

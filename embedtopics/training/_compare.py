@@ -51,8 +51,9 @@ NEIGHBORS = 10
 MOST_DOCUMENTS = 5000
 """Documents that are compared; a larger corpus is sampled."""
 
-N_RUNS = 2
-"""Runs of k-means by each encoder from different seeds, which show how much the seed changes."""
+N_RUNS, N_TOPICS = 2, 20
+"""Runs of k-means by each encoder from different seeds, which show how much the seed changes; and
+its topics where there are no classes."""
 
 
 class Judged(NamedTuple):
@@ -93,8 +94,11 @@ def compare_before_after(
     general : Examples, or mapping of name to Examples, optional
         Examples of another domain, which show what was forgotten.
     corpus : Corpus, or what `Corpus.of` takes, optional
-        Texts for another figure: the share of the ten nearest neighbors that stay (the note gives
-        the share by chance). At most 5,000 texts are compared.
+        Texts for two more figures: the share of the ten nearest neighbors that stay (the note gives
+        the share by chance), and the agreement of topics between two runs of k-means. Before: two
+        runs of the encoder before training, the value of an encoder that does not change. After:
+        one run of each encoder.
+        At most 5,000 texts are compared.
     classes : str or array_like, optional
         Column of the corpus, or a class for each row. Adds the accuracy of the neighbors' vote, and
         the adjusted mutual information of topics and classes.
@@ -161,6 +165,7 @@ def compare_before_after(
         rows = embedded[0].of(texts.texts), embedded[1].of(texts.texts)
         views = _view(rows[0], texts, "before", seed), _view(rows[1], texts, "after", seed)
         described.append(_neighbors_kept(views, n_resamples, seed, texts.note))
+        described.append(_topics_kept(views, n_resamples, seed, texts.note))
         if texts.classes is not None:
             figures = score_classes(views, texts.classes, n_resamples, seed)
             judged += [judge(TASK, name, each, each.n_units, texts.note) for name, each in figures]
@@ -279,11 +284,10 @@ def _view(rows: FloatArray, corpus: CorpusTexts, name: str, seed: int) -> _View:
         expected = f"an encoder with a vector for {NEIGHBORS + 2} texts of the corpus or more"
         raise InputError(name, expected, found=f"{n_vectors} of {len(rows)}")
     graph = build_partial_graph(rows, NEIGHBORS, has_vector, seed)
+    n_topics = N_TOPICS if corpus.classes is None else int(corpus.classes.max()) + 1
     runs = []
-    for run in range(0 if corpus.classes is None else N_RUNS):
-        assert corpus.classes is not None
-        n_topics = min(int(corpus.classes.max()) + 1, n_vectors)
-        means = KMeans(n_topics, n_init=1, random_state=(seed + run) % 2**32)
+    for run in range(N_RUNS):
+        means = KMeans(min(n_topics, n_vectors), n_init=1, random_state=(seed + run) % 2**32)
         topics = np.full(len(rows), -1, dtype=np.int32)
         with threadpool_limits(limits=1):  # the order of sums depends on the number of threads
             topics[has_vector] = means.fit(
@@ -312,6 +316,28 @@ def _neighbors_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note:
     return _described(f"{NEIGHBORS} nearest neighbours kept", (1.0, value, low, high), n, note)
 
 
+def _topics_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: str) -> Change:
+    """Compare topics between the encoders, and between two runs of the first."""
+    # Between seeds: runs of one seed share their chance, and would agree too well.
+    (first_run, again), (new, newer) = (view.runs for view in views)
+    first = _resampled([(first_run, again)], "ARI", n_resamples, seed)
+    second = _resampled([(first_run, newer), (new, again)], "ARI", n_resamples, seed)
+    before, after = float(first[0].mean()), float(second[0].mean())
+    # Texts that a resample holds twice agree with themselves: its figures are a little high.
+    drawn = second[1].mean(axis=1) - first[1][:, 0]
+    low, high = interval(drawn - np.nanmean(drawn) + (after - before), len(first_run))
+    table = Contingency.of(new, newer)
+    itself = float(table.adjusted_rand(table.counts[None, :])[0])
+    text = (
+        f"Adjusted Rand index (0 by chance) of two runs of k-means with {first_run.max() + 1} "
+        "topics from different seeds. Before: two runs of the encoder before training, the value "
+        "of an unchanged encoder. After: one run of each encoder. Two runs of one encoder agree by "
+        f"{before:.2f} before and by {itself:.2f} after training."
+    )
+    name, figures = "topics of two runs agree (ARI)", (before, after, low, high)
+    return _described(name, figures, len(first_run), f"{text} {note}")
+
+
 def _described(
     metric: str, figures: tuple[float, float, float, float], n: int, note: str
 ) -> Change:
@@ -337,7 +363,7 @@ def score_classes(
     values, drawn = [], []
     for view in views:
         runs = [(classes[asked], run[asked]) for run in view.runs]
-        value, resampled = _resampled(runs, n_resamples, seed)
+        value, resampled = _resampled(runs, "AMI", n_resamples, seed)
         values.append(float(value.mean()))
         drawn.append(resampled - resampled.mean(axis=0) + value)
     # Each resample with every run of both encoders, because topics change between runs.
@@ -350,9 +376,9 @@ def score_classes(
 
 
 def _resampled(
-    pairs: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]], n: int, seed: int
+    pairs: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]], metric: str, n: int, seed: int
 ) -> tuple[Float64Array, Float64Array]:
-    """Return the AMI of pairs of labels, (n_pairs,), and of n resamples, (n, n_pairs)."""
+    """Return the agreement of pairs of labels, (n_pairs,), and of n resamples, (n, n_pairs)."""
     from scipy.sparse import csr_matrix
 
     values, drawn = list[Any](), list[Any]()
@@ -364,5 +390,9 @@ def _resampled(
             (table.counts[None, :], values),
             (resampled_sums(cells, n, seed), drawn),
         ):
-            figures.append(table.information(counts).adjusted(table.expected_information()))
+            if metric == "ARI":
+                figures.append(table.adjusted_rand(counts))
+            else:
+                expected = table.expected_information()
+                figures.append(table.information(counts).adjusted(expected))
     return np.concatenate(values), np.column_stack(drawn)

@@ -97,7 +97,7 @@ def fit(
     test, general : Examples, what `read_examples` takes, or mapping of name to such, optional
         Held-out examples of the task, and of another domain; see `compare_before_after`.
     corpus, classes : optional
-        Texts, and their classes, on which neighbors are compared.
+        Texts, and their classes, on which neighbors and topics are compared.
     allow_overlap : bool
         Allow examples in two of the sets for training, validation and test.
     resume : bool

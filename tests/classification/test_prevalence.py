@@ -9,9 +9,17 @@ from sklearn.base import BaseEstimator
 
 from embedtopics import Corpus, plots
 from embedtopics.classification import TextClassifier, measure, prevalence
+from embedtopics.classification._prevalence import adjusted_count
 from embedtopics.inference import Measurement, regress, shares
 from tests.classification.conftest import themed_texts
 from tests.factories import refuses
+
+
+def test_adjusted_count_finds_the_shares_that_were_drawn():
+    rates = np.array([[0.9, 0.1], [0.3, 0.7]])
+    assert np.allclose(adjusted_count(rates, np.array([0.2, 0.8]) @ rates), [0.2, 0.8])
+    # Beyond what the rates can explain, the share is 0.
+    assert np.allclose(adjusted_count(rates, np.array([0.1, 0.9])), [0, 1])
 
 
 def covered(p, accuracy, n, n_draws, seed=0, n_others=5000, by_design=False):
@@ -157,6 +165,16 @@ def test_known_chances_correct_a_sample_that_is_not_even(model):
         assert row.low <= share <= row.high
 
 
+def test_without_labels_prior_shift_is_assumed(model):
+    corpus, frame = corpus_of(700, seed=5)
+    found = prevalence(model, corpus)
+    table = found.to_frame().set_index("class")
+    for name, share in frame["theme"].value_counts(normalize=True).items():
+        assert table.loc[name].low <= share <= table.loc[name].high
+    assert np.isclose(table["estimate"].sum(), 1) and table["gold"].isna().all()
+    assert [decision.name for decision in found.decisions] == ["prior_shift"]
+
+
 def test_a_measured_corpus_has_regressions(model):
     corpus, frame = corpus_of(800, seed=4)
     measured = measure(model, corpus, "label")
@@ -205,6 +223,7 @@ TEXTS = ["apple pear", "station rail", "", "pawn rook", "plum cider"]
         ("labelled", None, {"labelled": "theme"}),
         ("labelled", None, {"labelled": [None] * 5}),
         ("y", 1, {"labelled": ["fruit", "music", None, None, None]}),
+        ("probability", None, {"labelled": None, "probability": [0.5] * 5}),
         ("probability", 3, {"probability": [0.5, 0.5, 0.5, 0.0, 0.5]}),
         ("probability", 0, {"probability": [None, 0.5, 0.5, 0.5, 0.5]}),
         ("by", None, {"by": "colour"}),

@@ -71,6 +71,8 @@ def test_shares_are_printed(desk):
     shares = pd.read_csv(desk / "shares.csv")
     assert shares["n_gold"].sum() == 3 * 27 and "more labels" in done.stdout
     assert ((shares["low"] <= shares["estimate"]) & (shares["estimate"] <= shares["high"])).all()
+    without = run("classify", "prevalence", desk / "model", desk / "corpus.csv", "--text", "text")
+    assert without.exit_code == 0 and "prior shift" in without.stdout
 
 
 def test_bad_input_is_one_line(desk):

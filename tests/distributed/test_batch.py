@@ -1,4 +1,4 @@
-"""Shards: the same bytes whoever does them, whatever is killed."""
+"""Shards: the same bytes whoever does them, whatever is killed; and counts that add up."""
 
 import csv
 import os
@@ -18,17 +18,20 @@ from embedtopics.distributed import (
     AssignTopics,
     ClassifyTexts,
     Columns,
+    CountTopics,
     EmbedTexts,
     _manifest,
     build_index,
     make_manifest,
     plan_batch,
+    read_counts,
     run_batch,
 )
 from embedtopics.distributed import _run as running
 from embedtopics.distributed._runners import THREADS, Worker
+from embedtopics.topics import by_group, over_time
 from tests.cli.running import refused, run
-from tests.factories import FULL_DISK, contents, raising, refuses
+from tests.factories import FULL_DISK, contents, raising, refuses, topic_counts
 from tests.topics.conftest import branching
 
 EMBED = EmbedTexts(str(Path(__file__).parents[1] / "data" / "saved" / "student"))
@@ -87,6 +90,24 @@ def here(monkeypatch):
     before = settings()
     yield
     assert settings() == before
+
+
+def test_counts_of_shards_add_up_to_the_tables_of_one_process(fitted, tmp_path, here):
+    folder, result, _ = fitted
+    job, manifest = CountTopics(folder / "model", "quarter"), make_manifest(folder / "*.parquet")
+    assert len(manifest.shards) > 5
+    report = run_batch(job, manifest, tmp_path / "out", columns=COLUMNS)
+    assert (report.n_rows, report.n_bad, report.failures) == (len(result.corpus), 0, ())
+    found = read_counts(tmp_path / "out", folder / "model")
+    sizes = found.rows.groupby("topic")["n"].sum()
+    assert [sizes[topic.topic_id] for topic in result.topics] == [t.size for t in result.topics]
+    in_topics = found.terms[found.terms["topic"] >= 0].groupby(["topic", "term"])["n"].sum()
+    assert {(t, w): n for (t, w), n in in_topics.items()} == dict(
+        topic_counts(result).todok().items()
+    )
+    for by, table in (("group", by_group(result)), ("period", over_time(result, "quarter"))):
+        counts = found.table(by).reindex(columns=list(table.names), fill_value=0)
+        assert np.array_equal(np.roll(counts.to_numpy(), -1, axis=0), table.counts)
 
 
 def test_assignments_are_those_of_one_process(fitted, tmp_path, here, monkeypatch):
@@ -353,15 +374,14 @@ def test_ray_writes_the_same_bytes(fitted, whole, tmp_path, script):
 def test_the_command_line_runs_and_reports(fitted, tmp_path, here):
     folder, result, _ = fitted
     model, data = folder / "model", folder / "data.parquet"
-    assigned = ("batch", "assign", data, "--model", model, "--out", tmp_path / "out", "--text",
-                "body", "--vectors", "vector")  # fmt: skip
-    plan = run(*assigned, "--dry-run")
+    counted = ("batch", "count", data, "--model", model, "--out", tmp_path / "out", "--text",
+               "body", "--time", "date", "--group", "source", "--vectors", "vector")  # fmt: skip
+    plan = run(*counted, "--dry-run")
     n_rows = len(result.corpus)
     assert plan.exit_code == 0 and f"{n_rows} ({n_rows} remain)" in plan.output
-    done = run(*assigned)
+    done = run(*counted)
     assert done.exit_code == 0 and f"{n_rows} rows" in " ".join(done.output.split()), done.output
-    sizes = pd.read_parquet(tmp_path / "out").groupby("topic").size()
-    assert [sizes[topic.topic_id] for topic in result.topics] == [t.size for t in result.topics]
+    assert read_counts(tmp_path / "out", model).rows["n"].sum() == n_rows - 1  # one has no text
     (tmp_path / "a.csv").write_text("body\nbalcor dunfer\n")
     for command, option, value in (("embed", "encoder", EMBED.encoder), ("assign", "model", model)):
         done = run("batch", command, tmp_path / "a.csv", f"--{option}", value, "--out",

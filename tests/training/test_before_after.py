@@ -1,14 +1,18 @@
 """Before and after: figures of all kinds of examples, and what is said of them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from embedtopics.training import _compare as on_corpus
 from embedtopics.training import compare_before_after
 from tests.factories import Table, encodes, refuses
 from tests.training.tables import cosine, examples_of, moved, random_vectors
+
+DESCRIBED = ("10 nearest neighbours kept", "topics of two runs agree (ARI)")
 
 
 @pytest.fixture(scope="module")
@@ -191,15 +195,40 @@ def test_figures_on_a_corpus_have_a_level_to_compare_with(toy):
             Table(before), Table(noise), corpus=texts, classes=themes, n_resamples=300
         )
     }
-    kept = found["10 nearest neighbours kept"]
-    assert kept.verdict == "descriptive"
+    kept, topics = (found[name] for name in DESCRIBED)
+    assert kept.verdict == topics.verdict == "descriptive"
     chance = 10 / (len(texts) - 1)
     assert kept.before == 1 and kept.after == pytest.approx(chance, abs=0.04)
     assert f"{chance:.1%}" in kept.note
     assert kept.low < kept.difference < kept.high < -0.8
+    assert topics.before > 0.9 and abs(topics.after) < 0.1
     for name in ("10-NN accuracy", "AMI of topics and classes"):
         assert found[name].verdict == "worse" and found[name].n_test_evaluations == 0
     assert found["10-NN accuracy"].before == 1
+
+
+def test_the_agreement_of_topics_names_what_two_runs_of_each_encoder_reach(monkeypatch):
+    # Groups by formula: of either encoder two runs, which agree by so much and no more.
+    rng = np.random.default_rng(0)
+    n = 80
+    runs = [rng.integers(0, 3, n).astype(np.int32) for _ in range(4)]
+    runs[1] = np.where(np.arange(n) < 60, runs[0], runs[1])
+    drawn = iter([*runs, *runs[:2], *runs[:2]])
+    fitted = lambda *_, **__: SimpleNamespace(labels_=next(drawn))  # noqa: E731
+    monkeypatch.setattr("sklearn.cluster.KMeans.fit", fitted)
+    texts = [f"text {i}" for i in range(n)]
+    encoders = [Table(random_vectors(texts, seed)) for seed in (0, 1)]
+    (_, found) = compare_before_after(*encoders, corpus=texts, n_resamples=100)
+    own, again, new, newer = runs
+    assert found.before == pytest.approx(adjusted_rand_score(own, again))
+    both = adjusted_rand_score(own, newer), adjusted_rand_score(new, again)
+    assert found.after == pytest.approx(np.mean(both))
+    assert f"agree by {found.before:.2f} before" in found.note
+    assert f"by {adjusted_rand_score(new, newer):.2f} after" in found.note
+    # One encoder beside itself reaches what its own two runs do, which is not 1.
+    (_, same) = compare_before_after(encoders[0], encoders[0], corpus=texts, n_resamples=100)
+    assert same.after == same.before == found.before < 0.9
+    assert same.difference == same.low == same.high == 0
 
 
 def test_a_large_corpus_is_sampled_and_says_so(toy, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -198,6 +199,11 @@ def _with_terms(grown: TopicResult, added: Corpus, merged: Merged, update: bool)
     counts = merged.put_rows(before.counts, _count_terms_of(grown, tokens))
     term_counts = dataclasses.replace(before, counts=counts)
     return dataclasses.replace(grown, tokens=joined, term_counts=term_counts)
+
+
+def count_known_terms(result: TopicResult, texts: Sequence[str]) -> csr_matrix:
+    """Count the terms of a result in other texts: (n_texts, n_terms)."""
+    return _count_terms_of(result, tokenize(texts, rules=result.tokens.rules))
 
 
 def _count_terms_of(result: TopicResult, tokens: TokenStream) -> csr_matrix:

@@ -245,3 +245,15 @@ def _name(start: np.datetime64, unit: PeriodUnit) -> str:
     if unit.name == "decade":
         return f"{written[:4]}s"
     return written[: 10 if unit.base == "D" else 4 if unit.size % 12 == 0 else 7]
+
+
+def period_names(dates: Times, every: str) -> list[str]:
+    """Return the name of the period of each date, "" for missing dates."""
+    unit = parse_unit(every)
+    dated = np.flatnonzero(~np.isnat(dates))
+    numbers, places = np.unique(_number(dates[dated], unit), return_inverse=True)
+    names = [_name(start, unit) for start in _start(numbers, unit)]
+    name_of_row = [""] * len(dates)
+    for row, place in zip(dated.tolist(), places.tolist(), strict=True):
+        name_of_row[row] = names[place]
+    return name_of_row

@@ -50,6 +50,20 @@ def test_encode_takes_its_keywords(pair, texts, options):
         pair[0].encode(texts, precision="int4")
 
 
+@pytest.mark.parametrize("texts", [TEXTS, TEXTS[1]])
+def test_encode_takes_its_positions_and_returns_features(pair, texts):
+    rest = ("sentence_embedding", "float32", True, False, "cpu", True)
+    ours, theirs = (one.encode(texts, None, "the cat ", 2, False, *rest) for one in pair)
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    features = [one.encode(texts, output_value=None, prompt="a ") for one in pair]
+    rows = features if isinstance(texts, list) else [[one] for one in features]
+    for one, other in zip(*rows, strict=True):
+        for name, values in one.items():
+            expected = other[name][: len(values)]  # theirs are padded
+            assert values.dtype == expected.dtype
+            np.testing.assert_allclose(values, expected, atol=1e-5)
+
+
 def test_similarity_of_arrays_and_tensors(pair):
     encoder, model = pair
     for options in ({}, {"convert_to_tensor": True}):

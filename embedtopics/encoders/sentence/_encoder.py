@@ -57,6 +57,12 @@ if TYPE_CHECKING:
 
 PRECISIONS = ("auto", "float32", "int8", "float16", "bfloat16")
 LONG_TEXTS = ("auto", "truncate", "chunk")
+_POSITIONS = (
+    "batch_size", "show_progress_bar", "output_value", "precision", "convert_to_numpy",
+    "convert_to_tensor", "device", "normalize_embeddings", "truncate_dim",
+)  # fmt: skip
+"""Options of `encode` of sentence-transformers 6 that can be given by position after `prompt`."""
+
 _OPEN = (
     "_loaded", "_cutting", "_whole", "_where", "_chosen_precision", "_n_unpooled", "fingerprint",
     "space",
@@ -265,9 +271,9 @@ class SentenceEncoder(BaseEncoder):
     def encode(
         self,
         texts: str | Sequence[str],
-        *,
-        prompt: str | None = None,
         prompt_name: str | None = None,
+        prompt: str | None = None,
+        *others: Any,
         device: str | None = None,
         **options: Any,
     ) -> Any:
@@ -276,16 +282,21 @@ class SentenceEncoder(BaseEncoder):
         Parameters
         ----------
         texts : str or sequence of str
-        prompt : str, optional
-            Prompt to put before every text of this call.
         prompt_name : str, optional
             Name of one of the checkpoint's `prompts`, if `prompt` is left out.
+        prompt : str, optional
+            Prompt to put before every text of this call.
+        *others
+            Further arguments by position, in the order of sentence-transformers.
         device : str, optional
             Device to move the encoder to; see `to`.
         **options
-            As of the other encoders, with the names of sentence-transformers.
+            As of the other encoders, with the names of sentence-transformers. With
+            ``output_value=None``, each text gets a dict of tensors: input_ids, token_embeddings and
+            sentence_embedding.
         """
-        if device not in (None, self._device):
+        options |= {"device": device, **dict(zip(_POSITIONS, others, strict=False))}
+        if (device := options.pop("device")) not in (None, self._device):
             self.to(str(device))
         if prompt is None and prompt_name is not None:
             if not self.prompts:
@@ -294,6 +305,12 @@ class SentenceEncoder(BaseEncoder):
             checked_choice(prompt_name, "prompt_name", tuple(self.prompts))
             prompt = self.prompts[prompt_name]
         encoder = self if prompt is None else self._with_prompt(prompt)
+        if options.get("output_value", "") is None:
+            rows = [texts] if isinstance(texts, str) else texts
+            options |= {"output_value": "sentence_embedding", "convert_to_tensor": True}
+            vectors = BaseEncoder.encode(encoder, rows, **options)
+            features = encoder._features(check_texts(rows), vectors)
+            return features[0] if isinstance(texts, str) else features
         return BaseEncoder.encode(encoder, texts, **options)
 
     @cached_property
@@ -407,6 +424,17 @@ class SentenceEncoder(BaseEncoder):
     def _token_vectors(self, texts: list[str]) -> list[FloatArray]:
         run, width = self._loaded.run, self.recipe.checkpoint.width
         return [token_vectors(run, ids, width) for ids in self._tokenize(texts, False).ids]
+
+    def _features(self, texts: list[str], vectors: Any) -> list[dict[str, Any]]:
+        """Return the tensors of each text by their names in sentence-transformers."""
+        import torch
+
+        ids = [np.frombuffer(one, dtype=np.int32) for one in self._tokenize(texts, False).ids]
+        return [
+            {"input_ids": torch.tensor(tokens.astype(np.int64)),
+             "token_embeddings": torch.as_tensor(states), "sentence_embedding": vector}
+            for tokens, states, vector in zip(ids, self._token_vectors(texts), vectors, strict=True)
+        ]  # fmt: skip
 
     def encode_with_report(
         self,

@@ -67,7 +67,7 @@ class MaskedBatch(NamedTuple):
     wanted: torch.Tensor | None  # (n_kept, n_dimensions), of length one
 
     @property
-    def encoded(self) -> MaskedBatch:
+    def columns(self) -> MaskedBatch:
         """The batch, as `MaskedEncoder.learn` takes it."""
         return self
 

@@ -230,7 +230,11 @@ def visualize_hierarchy(theirs, ours, both):
 def visualize_hierarchical_documents(theirs, ours, both):
     assert len(theirs.layout.sliders[0].steps) >= 3
     about = json.loads(re.search(r'id="about">(.*?)</script>', ours.read_text("utf-8")).group(1))
-    assert [len(level) for level in about["levels"]] == [5] and len(about["topics"]) == 8
+    n_themes, of_themes = (
+        len(about["themes"]),
+        [t for one in about["themes"] for t in one["topics"]],
+    )
+    assert n_themes == 4 and sorted(of_themes) == list(range(1, 9)) and len(about["topics"]) == 8
 
 
 def visualize_term_rank(theirs, ours, both):

@@ -10,7 +10,6 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from embedtopics._utils.folders import replacing_file
-from embedtopics.errors import InputError
 from embedtopics.plots._theme import cut
 
 
@@ -131,16 +130,6 @@ def _policy(scripts: Sequence[str], styles: str, *, compiles: bool) -> str:
         f"default-src 'none'; script-src {hashes}{allowed}; "
         f"style-src {styles}; img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-
-
-def checked_place(path: str | os.PathLike[str], example: str) -> Path:
-    """Return the path of a page, or refuse a folder and a path in a missing folder."""
-    path = Path(path)
-    if path.is_dir():
-        raise InputError("path", "the name of a file", path, f"add {example}")
-    if not path.parent.is_dir():
-        raise InputError("path", "in a folder that exists", path, "create the folder first")
-    return path
 
 
 def write_page(page: str, path: Path) -> Path:

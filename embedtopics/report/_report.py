@@ -12,7 +12,7 @@ from embedtopics.comparison.results import Comparison
 from embedtopics.errors import InputError
 from embedtopics.report._comparison import comparison_html
 from embedtopics.report._explorer import explorer_html
-from embedtopics.report._markup import checked_place, write_page
+from embedtopics.report._markup import write_page
 from embedtopics.report._pages import PAGES, Reported
 from embedtopics.topics.results import TopicResult
 
@@ -62,7 +62,11 @@ def write_report(
     OSError
         The folder is not writable, or the disk is full.
     """
-    path = checked_place(path, "report.html")
+    path = Path(path)
+    if path.is_dir():
+        raise InputError("path", "the name of a file", path, "add report.html")
+    if not path.parent.is_dir():
+        raise InputError("path", "in a folder that exists", path, "create the folder first")
     if isinstance(result, TopicResult):
         return write_page(explorer_html(result, title=title), path)
     if isinstance(result, Comparison):

@@ -73,7 +73,7 @@ class SearchServer(LocalServer):
         _check_names(request, ("q", "k", "mode", "where", "min_score"))
         query, k, mode, where = _one(request, "q"), _count(request), _mode(request), _where(request)
         with self._lock:
-            hits = self.index.search(query, k, mode, where, min_score=_share(request, 0.0))
+            hits = self.index.search(query, k, mode, where, min_score=_least_score(request))
         return _hits(hits)
 
     def similar(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class SearchServer(LocalServer):
         """Return the counts of the values of columns."""
         _check_names(request, ("q", "by", "mode", "where", "min_score"))
         query, columns = _one(request, "q", "") or None, list(request.get("by", []))
-        least = {"min_score": _share(request, 0.0)} if "min_score" in request else {}
+        least = {"min_score": _least_score(request)} if "min_score" in request else {}
         mode, where = _mode(request), _where(request)
         with self._lock:
             counts = self.index.facets(query, columns, where, mode=mode, **least)
@@ -162,8 +162,8 @@ def _count(request: Mapping[str, Any]) -> int:
     return int(text)
 
 
-def _share(request: Mapping[str, Any], default: float) -> float:
-    text = _one(request, "min_score", str(default))
+def _least_score(request: Mapping[str, Any]) -> float:
+    text = _one(request, "min_score", "0.0")
     try:
         return float(text)
     except ValueError:

@@ -25,19 +25,15 @@ from embedtopics.topics.results import Topic, TopicConstraints
 
 @dataclass(frozen=True, eq=False)
 class FitContext:
-    """Documents, vectors and graph before the reduction, for constraints.
-
-    `embeddings` are unit vectors. `tokens` returns the words of the documents when they are ready.
-    `encode` returns unit vectors of texts, or raises `InputError` without an encoder.
-    """
+    """Documents, vectors and graph before the reduction, for constraints."""
 
     corpus: Corpus
     documents: DistinctDocuments
     texts: Sequence[str]  # of the documents
-    embeddings: FloatArray
+    embeddings: FloatArray  # unit vectors
     graph: NeighborGraph
-    tokens: Callable[[], TokenStream]
-    encode: Callable[[Sequence[str]], FloatArray]
+    tokens: Callable[[], TokenStream]  # waits for the words of the documents
+    encode: Callable[[Sequence[str]], FloatArray]  # raises InputError without an encoder
 
     def __len__(self) -> int:
         return len(self.documents)

@@ -151,17 +151,13 @@ class TermIndex(NamedTuple):
 
 
 class Occurrences(NamedTuple):
-    """Occurrences of terms; a place is a word that begins or ends a term.
+    """Occurrences of terms; a place is a word that begins or ends a term."""
 
-    Shapes: `offsets` (n_documents + 1,), `tokens` (n_places,), `first` (n_places + 1,), `terms` and
-    `ends` (n_occurrences,).
-    """
-
-    offsets: Int64Array
-    tokens: Int64Array
-    first: Int64Array
-    terms: Int32Array
-    ends: Int64Array
+    offsets: Int64Array  # (n_documents + 1,)
+    tokens: Int64Array  # (n_places,)
+    first: Int64Array  # (n_places + 1,)
+    terms: Int32Array  # (n_occurrences,)
+    ends: Int64Array  # (n_occurrences,)
 
 
 def index_terms(terms: Sequence[str], words: Sequence[str]) -> TermIndex:
@@ -238,15 +234,11 @@ def find_occurrences(index: TermIndex, ids: Int32Array, offsets: Int64Array) -> 
 
 
 class _Topics(NamedTuple):
-    """The topics of a result, to compare with windows.
-
-    `factors` (n_terms,) multiply the counts of terms in a window. `rows`,
-    `topics` and `values` are the unit rows of topic weights, sparse (n_terms, n_topics).
-    """
+    """The topics of a result, to compare with windows."""
 
     term_index: TermIndex
-    factors: Float64Array
-    rows: Int64Array
+    factors: Float64Array  # (n_terms,), of the counts of terms in a window
+    rows: Int64Array  # these three: unit rows of topic weights, sparse (n_terms, n_topics)
     topics: Int32Array
     values: Float64Array
     n_topics: int

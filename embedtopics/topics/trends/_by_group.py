@@ -205,16 +205,12 @@ def count_rows(labels: npt.NDArray[np.int32], cells: Int64Array, shape: tuple[in
 
 @dataclass(frozen=True, eq=False)
 class RepeatedRows:
-    """Dependence of rows: sums of squared unit sizes by cell, and the correlation within units.
-
-    `cells` (n_parts,) and `counts` (n_parts, n_topics + 1) are the cell of each unit in a cell, and
-    its rows by topic.
-    """
+    """Dependence of rows: sums of squared unit sizes by cell, and the correlation within units."""
 
     squares: Float64Array
     correlation: float
-    cells: Int64Array
-    counts: csr_matrix
+    cells: Int64Array  # (n_parts,), the cell of each unit in a cell
+    counts: csr_matrix  # (n_parts, n_topics + 1), its rows by topic
     decisions: tuple[Decision, ...] = ()
 
     def effective_sizes(self, totals: npt.ArrayLike) -> Float64Array:

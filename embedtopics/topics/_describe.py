@@ -328,8 +328,8 @@ def without_boilerplate(
 
 CLOSING_TEXTS, CLOSING = 0.03, 0.95
 """Share of the texts that a closing word ends, at least twenty, and of its occurrences that do: the
-name of an agency, the tag of a campaign. Chosen on nineteen corpora, of which three have any; of
-fifteen others one has ("cont"). All of these are no subject."""
+name of an agency, the tag of a campaign. Chosen on nineteen corpora: three have such words. Of the
+fifteen others, one has ("cont"). None of these words is a subject."""
 
 
 def without_subject(tokens: TokenStream, texts: Sequence[str]) -> tuple[list[str], list[Decision]]:

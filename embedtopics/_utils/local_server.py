@@ -48,9 +48,8 @@ class Refused(Exception):
 class LocalServer(ThreadingHTTPServer):
     """Serves the files of a page (``page.html``, ``page.css``, ``page.js``) and its actions.
 
-    The server answers clients that know the token, if the request comes from the page itself or
-    from no page; requests that change something (`posts`) must come from the page. A path that
-    ends in a slash takes one more part, which its action receives as ``id``.
+    It answers requests with the token, from the page itself or from no page; `posts`, which change
+    something, only from the page. A path that ends in a slash takes one more part, the ``id``.
     """
 
     daemon_threads = True

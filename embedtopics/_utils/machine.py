@@ -30,11 +30,8 @@ def in_background(work: Callable[[Callable[[], bool]], Result]) -> Iterator[Call
 
 
 def in_parts(loop: Callable[..., None], n: int, *arguments: Any, few: int) -> None:
-    """Run a loop from 0 to n, which gets a start and an end, on several threads if not for few.
-
-    A loop that Numba makes parallel compiles several times as long.
-    """
-    import numba
+    """Run a loop from 0 to n, which gets a start and an end, on several threads if not for few."""
+    import numba  # whose own parallel loops compile several times as long
 
     n_threads = numba.get_num_threads()
     if n < few or n_threads == 1:
@@ -46,14 +43,18 @@ def in_parts(loop: Callable[..., None], n: int, *arguments: Any, few: int) -> No
             pass
 
 
+def one_blas_thread() -> Any:
+    """Limit BLAS to one thread in a context: the order of its sums depends on how many it has."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(limits=1, user_api="blas")
+
+
 _LOCK = RLock()
 
 
 class computed_once(cached_property[Result]):
-    """A `functools.cached_property` that is computed once even if several threads ask for it.
-
-    The standard one has no lock from Python 3.12 on.
-    """
+    """A `functools.cached_property` with a lock, which the standard one lost in Python 3.12."""
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Result:  # type: ignore[override]
         """Return the value; compute it if no other thread has."""

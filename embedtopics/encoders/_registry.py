@@ -158,14 +158,9 @@ def check_encoder(
 ) -> None:
     """Make sure that an encoder's vectors can be compared with stored ones.
 
-    They can where the fingerprints are equal. Otherwise some texts are encoded again. A checkpoint
-    in another precision passes where its vectors are nearly the same, an encoder that learned from
-    texts where its vectors are the same but for rounding, and an encoder without a fingerprint
-    where its vectors are similar.
-
-    `settings` contain the record of the encoder of the stored vectors, and `sample` returns at most
-    n texts and their unit vectors, (n_texts, n_dimensions). Messages name the `owner` of the
-    vectors, and how to `redo` them.
+    Where the fingerprint is not that of `settings`, at most n texts of the `sample` are encoded
+    again and compared with their unit vectors, (n_texts, n_dimensions). Messages name the `owner`
+    of the vectors, and how to `redo` them.
     """
     expected, fingerprint = settings.get("encoder_fingerprint"), encoder.fingerprint
     name = settings.get("encoder")

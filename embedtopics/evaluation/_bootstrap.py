@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_between
+from embedtopics._utils.machine import one_blas_thread
 from embedtopics.errors import InputError
 from embedtopics.evaluation.results import Estimate
 from embedtopics.protocols import Float64Array
@@ -76,13 +77,11 @@ def resampled_sums(
 ) -> Float64Array:
     """Add up columns over documents drawn with replacement, (n_resamples, n_columns)."""
     from scipy.sparse import issparse
-    from threadpoolctl import threadpool_limits
 
     added: Any = columns if issparse(columns) else np.asarray(columns, dtype=np.float64)
     sums = np.empty((n_resamples, added.shape[1]))
     begin = 0
-    # On one thread: the order in which BLAS sums depends on how many it has.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         for times in resampled_counts(added.shape[0], n_resamples, seed):
             sums[begin : begin + len(times)] = (added.T @ times.T).T
             begin += len(times)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.display import spell_count
+from embedtopics._utils.machine import one_blas_thread
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import DistinctDocuments
@@ -192,10 +193,8 @@ def fit_and_predict(train: Any, classes: npt.NDArray[Any], test: Any) -> tuple[A
     """Return the classes that a linear model predicts for other vectors, and if it converged."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
-    from threadpoolctl import threadpool_limits
 
-    # On one thread: the order in which BLAS sums depends on how many it has.
-    with threadpool_limits(limits=1, user_api="blas"), warnings.catch_warnings():
+    with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # part of what is returned
         train, test = _scaled_together(train, test)
         # By Newton's method: L-BFGS ends a little before the optimum, and a twentieth of its
@@ -251,13 +250,12 @@ def widths_of(sums: Float64Array, alone: Float64Array, numbered: npt.NDArray[Any
 def _class_similarities(members: Any, numbered: npt.NDArray[Any], n_classes: int) -> Float64Array:
     """Return the summed similarity of each document to each class, shape (n, n_classes)."""
     from scipy.sparse import csr_matrix
-    from threadpoolctl import threadpool_limits
 
     n, n_dimensions = members.shape
     belongs = csr_matrix((np.ones(n), (numbered, np.arange(n))), shape=(n_classes, n))
     sums = np.empty((n, n_classes))
     at_once = max(1, ENTRIES_AT_ONCE // n_dimensions)
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         for begin in range(0, n_classes, at_once):
             part = slice(begin, begin + at_once)
             middle = belongs[part] @ members

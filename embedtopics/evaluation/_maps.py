@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.machine import one_blas_thread
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 
 if TYPE_CHECKING:
@@ -35,15 +36,12 @@ def trustworthiness_and_continuity(
     Nonlinear Projection Methods: An Experimental Study", equations 1 and 2). Documents at equal
     distance share their mean rank.
     """
-    from threadpoolctl import threadpool_limits
-
     places = np.asarray(positions, dtype=np.float64)
     n_documents = vectors.shape[0]
     queries = np.arange(n_documents) if rows is None else np.asarray(rows, dtype=np.int64)
     excess = np.empty((2, len(queries)))
     transposed = vectors.T
-    # On one thread: the order in which BLAS sums depends on how many it has.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         for begin in range(0, len(queries), ROWS_AT_ONCE):
             part = slice(begin, begin + ROWS_AT_ONCE)
             some = queries[part]

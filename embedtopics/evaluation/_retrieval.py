@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, is_number, resolve_seed
+from embedtopics._utils.machine import one_blas_thread
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import means_of_columns
@@ -40,8 +41,6 @@ def rank_documents(
     float64, one by one, so that the answer depends neither on blocks nor on threads. Of equally
     near documents, the lowest `tie_order` comes first, by default the row.
     """
-    from threadpoolctl import threadpool_limits
-
     of_queries = checked_vectors(queries, "queries")
     of_documents = checked_vectors(documents, "documents")
     n_queries, n_documents = of_queries.shape[0], of_documents.shape[0]
@@ -51,8 +50,7 @@ def rank_documents(
     similarities = np.empty((n_queries, k))
     narrow, turned, slack = _in_single_precision(of_queries, of_documents)
     at_once = max(1, SIMILARITIES_AT_ONCE // n_documents)
-    # On one thread: the order in which BLAS sums depends on how many it has.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         for begin in range(0, n_queries, at_once):
             part = slice(begin, begin + at_once)
             product = narrow[part] @ turned

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.machine import one_blas_thread
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_counts
-from embedtopics.probing._layers import Space, blocks, lengths_of, one_blas_thread, open_space
+from embedtopics.probing._layers import Space, blocks, lengths_of, open_space
 from embedtopics.probing.results import Contextualization, GeometryScore, HiddenStates
 from embedtopics.probing.words._uses import refuse_texts, types_of
 from embedtopics.protocols import Float64Array, Int64Array, RandomState

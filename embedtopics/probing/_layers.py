@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 from embedtopics._utils.checks import is_whole
 from embedtopics.errors import InputError
@@ -75,11 +74,6 @@ def blocks(n: int, size: int = ROWS_AT_ONCE) -> Iterator[slice]:
     """Cut rows into stretches that fit into memory."""
     for begin in range(0, n, size):
         yield slice(begin, min(begin + size, n))
-
-
-def one_blas_thread() -> threadpool_limits:
-    """Limit BLAS to one thread in a context: the order of its sums depends on how many it has."""
-    return threadpool_limits(limits=1, user_api="blas")
 
 
 def open_space(states: HiddenStates, layer: int) -> Space:

@@ -188,19 +188,14 @@ def parse_query(query: str, rules: WordRules = PLAIN) -> ParsedQuery:
 
 @dataclass(frozen=True, eq=False)
 class LexicalSegment:
-    """The postings of a segment, words in the order of their code points.
-
-    The passages of word `i` are ``rows[starts[i]:starts[i + 1]]`` (int32), ascending, with their
-    `counts`; the word is ``letters[ends[i]:ends[i + 1]]`` in UTF-8. `lengths` (n_passages,) count
-    the words of each passage without stop words.
-    """
+    """The postings of a segment, words in the order of their code points."""
 
     settings: LexicalSettings
-    starts: Int64Array
+    starts: Int64Array  # the passages of word i are rows[starts[i]:starts[i + 1]], ascending
     rows: Int32Array
-    counts: npt.NDArray[Any]
-    lengths: Int32Array
-    letters: npt.NDArray[np.uint8]
+    counts: npt.NDArray[Any]  # of the word in each of `rows`
+    lengths: Int32Array  # (n_passages,), words without stop words
+    letters: npt.NDArray[np.uint8]  # word i is letters[ends[i]:ends[i + 1]], in UTF-8
     ends: Int64Array
 
     def __len__(self) -> int:

@@ -136,15 +136,11 @@ def _with_texts(corpus: Corpus, kinds: Mapping[str, str]) -> Corpus:
 
 
 class Passages(NamedTuple):
-    """The passages of a corpus, ready to be written.
+    """The passages of a corpus, ready to be written."""
 
-    `positions` (n_passages,) are their documents, `spans` (n_passages, 2) their characters,
-    `vectors` (n_passages, n_dimensions) their vectors.
-    """
-
-    positions: Int64Array
-    spans: Int32Array
-    vectors: FloatArray
+    positions: Int64Array  # (n_passages,), their documents
+    spans: Int32Array  # (n_passages, 2), their characters
+    vectors: FloatArray  # (n_passages, n_dimensions)
     decisions: list[Decision]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_count, optional_count
 from embedtopics._utils.display import progress_bar
+from embedtopics._utils.machine import one_blas_thread
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import check_texts, unit_vectors
 from embedtopics.encoders._contract import BaseEncoder, arguments_of
@@ -255,12 +256,10 @@ class TfidfEncoder(WordEncoder):
         if self._n_components is None:
             return None
         from sklearn.decomposition import TruncatedSVD
-        from threadpoolctl import threadpool_limits
 
         n_components = min(self._n_components, *weighted.shape)
         svd = TruncatedSVD(n_components, random_state=self._arguments["random_state"])
-        # On one thread: the order in which BLAS sums depends on how many it has.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             svd.fit(weighted)
         is_real = svd.singular_values_ > NEGLIGIBLE * svd.singular_values_[0]
         return np.ascontiguousarray(svd.components_[is_real].T)

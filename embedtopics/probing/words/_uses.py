@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_choice, checked_count, is_count, resolve_seed
+from embedtopics._utils.machine import one_blas_thread
 from embedtopics.corpus._texts import is_missing
 from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.evaluation._labels import silhouettes
-from embedtopics.probing._layers import Space, blocks, lengths_of, one_blas_thread, open_space
+from embedtopics.probing._layers import Space, blocks, lengths_of, open_space
 from embedtopics.probing.results import HiddenStates
 from embedtopics.probing.words.results import (
     SenseScore,

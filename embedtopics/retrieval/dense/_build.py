@@ -43,15 +43,11 @@ CANDIDATES = (20, 30, 50, 75, 100, 150, 200, 300, 400, 600, 800)
 
 @dataclass(frozen=True, eq=False)
 class QuerySample:
-    """Vectors of the segment as queries (n_queries, d), with their exact neighbors.
+    """Vectors of the segment as queries, with the similarity of their exact k-th neighbors."""
 
-    `rows` are the rows of the queries, which do not count as neighbors; `kth_similarities` the
-    similarities of the k-th neighbors.
-    """
-
-    queries: FloatArray
-    rows: Int64Array
-    kth_similarities: FloatArray
+    queries: FloatArray  # (n_queries, d)
+    rows: Int64Array  # (n_queries,), which do not count as neighbors
+    kth_similarities: FloatArray  # (n_queries,)
     k: int
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.display import one_line
+from embedtopics._utils.machine import one_blas_thread
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.retrieval.dense._exact import faiss_module, one_thread, parts_of, work_on_parts
 from embedtopics.retrieval.storage._catalog import damage
@@ -133,10 +134,8 @@ def _sample(vectors: FloatArray, most: int, rng: np.random.Generator) -> FloatAr
 
 def _main_axes(some: FloatArray) -> FloatArray:
     """Return the principal axes (n_axes, d); a zero axis makes an odd number even."""
-    from threadpoolctl import threadpool_limits
-
     d = some.shape[1]
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         spread = np.atleast_2d(np.cov(some, rowvar=False, dtype=np.float64))
         variances, axes = np.linalg.eigh(spread)
     share = np.cumsum(variances[::-1]) / max(float(variances.sum()), np.finfo(np.float64).tiny)

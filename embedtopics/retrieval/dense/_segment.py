@@ -106,18 +106,14 @@ HALF = 0.5
 
 @dataclass(frozen=True, eq=False)
 class DenseSegment:
-    """The vectors of one segment and their index; several threads may search.
-
-    `index`, if any, gives `n_candidates` for k = 10 from `n_probe` lists; `vectors` are (n, d).
-    `about` is the result of `build_dense`.
-    """
+    """The vectors of one segment and their index; several threads may search."""
 
     kind: str
-    vectors: FloatArray
+    vectors: FloatArray  # (n, d)
     index: Codes | None
-    n_probe: int
-    n_candidates: int
-    about: dict[str, Any]
+    n_probe: int  # lists that are searched
+    n_candidates: int  # for k = 10
+    about: dict[str, Any]  # from `build_dense`
 
     def __len__(self) -> int:
         return len(self.vectors)

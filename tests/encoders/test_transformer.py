@@ -12,7 +12,7 @@ import pytest
 from embedtopics.encoders.sentence import _backend as opening
 from embedtopics.encoders.sentence import _encoder as transformer
 from embedtopics.errors import InputError, ModelLoadError
-from tests.factories import exact_encoder
+from tests.factories import exact_encoder, refuses
 
 
 @pytest.mark.parametrize("tokens_per_batch", [1, 20, 10_000])
@@ -205,3 +205,9 @@ def test_weights_that_were_kept_in_half_precision(tiny_bert, tmp_path, texts, dt
     np.testing.assert_allclose(
         found, exact_encoder(folder, runtime="torch").encode(texts), atol=1e-5
     )
+
+
+def test_a_folder_holds_no_dimensions(tiny_bert, tmp_path):
+    with refuses("dimensions"):
+        exact_encoder(tiny_bert, dimensions=5).save(tmp_path / "saved")
+    assert not (tmp_path / "saved").exists()

@@ -30,7 +30,7 @@ from embedtopics.pretraining._blocks import (
 )
 from embedtopics.pretraining._masking import MASKINGS, RandomMasking, Replacements
 from embedtopics.protocols import FloatArray, Int64Array
-from embedtopics.training._compare import compare_before_after, judge
+from embedtopics.training._compare import compare_before_after, corpus_texts, judge
 from embedtopics.training._examples import Examples
 from embedtopics.training._figures import Figure, compare_scores, ratio
 from embedtopics.training._report import write_report
@@ -199,6 +199,8 @@ def pretrain(
     checked_choice(objective, "objective", _NAMES)
     if not isinstance(masking, RandomMasking):
         masking = MASKINGS[checked_choice(masking, "masking", MASKINGS)]()
+    if compare_on is not None:
+        corpus_texts(compare_on, classes)  # refused before the training, not after it
     prepared = _prepare(encoder, corpus, masking, settings, objective)
     if keep_geometry is None:
         keep_geometry = prepared.is_sentence_encoder

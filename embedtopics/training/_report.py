@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from embedtopics._utils.display import excerpt
 from embedtopics._utils.folders import (
     MANIFEST,
     UNCHECKED,
@@ -200,7 +201,13 @@ LIMITS = (
     "This card states no license: those of the base model and of the training examples apply.",
 )
 _BEGINNING = """---
-{matter}
+library_name: sentence-transformers
+pipeline_tag: sentence-similarity
+{base_model}tags:
+- sentence-transformers
+- sentence-similarity
+- feature-extraction
+- embedtopics
 ---
 
 # {title}
@@ -210,18 +217,18 @@ _BEGINNING = """---
 ## Use
 
 ```python
-from embedtopics import {kind}
+from embedtopics import SentenceEncoder
 
-encoder = {kind}("path/to/this/folder")
+encoder = SentenceEncoder("path/to/this/folder")
 embeddings = encoder.encode(["a sentence", "another one"])
 ```
 
-Or with {library}:
+Or with sentence-transformers:
 
 ```python
-from {module} import {name}
+from sentence_transformers import SentenceTransformer
 
-model = {load}("path/to/this/folder")
+model = SentenceTransformer("path/to/this/folder")
 embeddings = model.encode(["a sentence", "another one"])
 ```
 
@@ -253,25 +260,17 @@ def model_card(report: TrainingReport) -> str:
 
 def _beginning(report: TrainingReport) -> list[str]:
     """Return the metadata for hubs, the title and the code that loads the encoder."""
-    library, load, kind = "sentence-transformers", "SentenceTransformer", "SentenceEncoder"
-    tags = [library, "sentence-similarity", "feature-extraction", "embedtopics"]
     repository = _repository(report.base)
     base = escaped(repository or _last_name(report.base))
-    title = escaped(_last_name(report.folder))
     how = f"with embedtopics ({_sentence(report.objective)})"
     about = (
         f"A sentence encoder: {base}, trained {how}. "
         if report.best_step
         else f"**Unchanged: the weights are those of {base}.** Training {how} gave no better ones. "
     ) + "The cosine of two vectors is the similarity of their texts."
-    lines = [f"library_name: {library}", "pipeline_tag: sentence-similarity"]
-    lines += [] if repository is None else [f"base_model: {yaml_text(repository)}"]
-    page = _BEGINNING.format(
-        matter="\n".join([*lines, "tags:", *(f"- {tag}" for tag in tags)]), title=title,
-        about=about, kind=kind, library=library, module=library.replace("-", "_"),
-        name=load.partition(".")[0], load=load,
-    )  # fmt: skip
-    return page.splitlines()
+    title = escaped(_last_name(report.folder))
+    base_model = "" if repository is None else f"base_model: {yaml_text(repository)}\n"
+    return _BEGINNING.format(base_model=base_model, title=title, about=about).splitlines()
 
 
 def _repository(base: str) -> str | None:
@@ -364,8 +363,7 @@ def _interval(change: Change) -> str:
 def one_line(text: object, longest: int = 300) -> str:
     """Return text on one line without control characters, truncated."""
     clean = str(text).encode("utf-8", "replace").decode("utf-8").translate(_HIDDEN)
-    line = " ".join(clean.split())
-    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+    return excerpt(clean, longest)
 
 
 def escaped(text: object, longest: int = 300) -> str:

@@ -74,7 +74,7 @@ def split(
             together = f", {largest:,} of them connected by shared texts{mined}"
         source = examples.source or "examples"
         got = f"{n_held} of {len(examples):,} from {source}{together}"
-        remedy = f"{_uncertainty(n_held, least)}; give more examples, or a file to validate on"
+        remedy = "give more examples, or a file to validate on"
         enough = f"large enough to hold out {least} examples or more"
         raise InputError("share", enough, found=got, remedy=remedy)
     message = (
@@ -91,19 +91,7 @@ def require_size(examples: Examples, least: int = LEAST_HELD_OUT) -> None:
     """Refuse a validation set of fewer than `least` examples."""
     if len(examples) < least:
         got = f"{len(examples)} from {examples.source or 'examples'}"
-        remedy = _uncertainty(len(examples), least)
-        raise InputError("validation", f"of {least} examples or more", found=got, remedy=remedy)
-
-
-def _uncertainty(n: int, least: int) -> str:
-    """Return how uncertain a share is that is measured on n examples."""
-    from embedtopics.evaluation._bootstrap import wilson
-
-    parts = []
-    for size in filter(None, (n, max(400, 2 * least))):
-        low, high = wilson(size / 2, size)
-        parts.append(f"{float(low):.0%} to {float(high):.0%} on {size} examples")
-    return f"the 95 % interval of an accuracy of 50 % is {', '.join(parts)}"
+        raise InputError("validation", f"of {least} examples or more", found=got)
 
 
 def _connected(examples: Examples, seed: int) -> tuple[Int64Array, Int64Array]:

@@ -206,6 +206,12 @@ def test_bad_input_is_refused_and_nothing_is_written(checkpoint, tmp_path, name,
     assert not list(tmp_path.iterdir())
 
 
+def test_a_corpus_to_compare_on_is_read_before_training(checkpoint, tmp_path):
+    with refuses("corpus"):
+        pretrain(checkpoint("bert"), sentences(40), compare_on=["a cat"], out=tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
 def test_encoders_that_predict_no_tokens_are_refused(tmp_path, tokenizer, table):  # noqa: F811
     with refuses("encoder"):
         pretrain(StaticEncoder.from_arrays(table, tokenizer), sentences(40))

@@ -249,10 +249,7 @@ def _write(
 def _fit_rows(
     former: Any, model: Any, n_before: int, n_words: int, texts: list[str]
 ) -> tuple[float, float] | None:
-    """Fit the rows of new words so that texts keep the vectors of the former model.
-
-    Returns the mean cosine that held-out texts keep, before and after; None for too few texts.
-    """
+    """Fit the rows of new words; return the cosine that held-out texts keep, before and after."""
     import torch
 
     def features(network: Any, some: list[str]) -> Any:

@@ -44,8 +44,9 @@ def probe(
     task: Annotated[
         str,
         Option(
-            help="A column (upos, xpos, deprel, tag), a key (feats:Number), head distance; of "
-            "jsonl, the column of the labels."
+            help="A column (upos, xpos, deprel, tag), a key (feats:Number), head distance; or of "
+            "whole sentences: sentence length, tree depth, bigram shift; of jsonl, the column of "
+            "the labels."
         ),
     ] = "upos",
     encoder: Checkpoint = "all-MiniLM-L6-v2",
@@ -62,7 +63,7 @@ def probe(
     mix: Annotated[bool, Option("--mix", help="Also train a scalar mix of the layers.")] = False,
     random_state: RandomState = 0,
 ) -> None:
-    """Probe the layers of an encoder with labels of words or texts."""
+    """Probe the layers of an encoder with labels of words or sentences."""
     from embedtopics import probing
 
     if out is not None:  # refused before the work
@@ -91,6 +92,7 @@ def probe(
 def _task(train: Path, test: Path | None, name: str, random_state: int) -> ProbeTask:
     """Read the files, and make the task."""
     from embedtopics import probing
+    from embedtopics.probing._sentence_tasks import SENTENCE_TASKS
 
     files = {"train": train} | ({} if test is None else {"test": test})
     kinds = {_kind(path) for path in files.values()}
@@ -102,9 +104,11 @@ def _task(train: Path, test: Path | None, name: str, random_state: int) -> Probe
         return probing.text_task(source, label=name, random_state=random_state)
     read: Any = probing.read_conllu if kind == "conllu" else probing.read_token_table
     banks = {part: read(path) for part, path in files.items()}
-    return probing.token_task(
+    make: Any = probing.sentence_task if name in SENTENCE_TASKS else probing.token_task
+    probe_task: ProbeTask = make(
         banks["train"] if test is None else banks, name, random_state=random_state
     )
+    return probe_task
 
 
 def _kind(path: Path) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from embedtopics._utils.checks import resolve_seed
 from embedtopics.corpus._texts import is_missing, normalize_text
-from embedtopics.decisions import Decision
+from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.evaluation._files import TableFile
 from embedtopics.probing.results import ProbeTask, Sentence, Treebank
@@ -60,49 +60,60 @@ def key_of(text: str | Sequence[str]) -> str:
     return normalize_text(whole).casefold()
 
 
-def _split(
-    keys: Sequence[str], parts: Sequence[str], random_state: RandomState, what: str = "sentences"
-) -> tuple[list[int], list[str], tuple[Decision, ...]]:
-    """Return which contents are kept, and their parts: given, or by their hash.
+def content_digest(key: str, seed: int, purpose: str = "") -> bytes:
+    """Return a hash of a content, by which choices depend on it and the seed alone."""
+    salt = f"{seed} {purpose}".encode()[:64]
+    return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16, key=salt).digest()
 
-    A sentence that is also in a later part is left out of its own, against leakage.
-    """
+
+def without_repeats(
+    keys: Sequence[str], parts: Sequence[str], *, within: bool = False
+) -> tuple[list[int], tuple[Decision, ...]]:
+    """Leave out of each part the sentences that are in a later part too, against leakage."""
     rows: list[int] = []
     later: set[str] = set()
-    across: dict[str, int] = {}
+    across: Counter[str] = Counter()
+    n_within = 0
     for part in ("test", "dev", "train", ""):
         of_part = [place for place, one in enumerate(parts) if one == part]
         clear = [place for place in of_part if keys[place] not in later]
         across[part] = len(of_part) - len(clear)
+        if within:
+            first = {keys[place]: place for place in reversed(clear)}
+            n_within += len(clear) - len(first)
+            clear = list(first.values())
         rows += clear
         later.update(keys[place] for place in clear)
-    rows.sort()
-    part_of = [parts[place] for place in rows]
-    if emptied := sorted({*parts} - {*part_of}):
+    if emptied := sorted(set(parts) - {parts[place] for place in rows}):
         expected = "with content of its own"
         raise InputError(f"the part {emptied[0]}", expected, found="that of later parts")
-    decisions: tuple[Decision, ...] = ()
-    if n := sum(across.values()):
+    decisions = []
+    if n := across.total():
         listed = " and ".join(f"{n:,} of {part}" for part, n in sorted(across.items()) if n)
         message = f"Sentences that also occur in later parts are left out: {listed}."
-        decisions = (Decision("probing", "repeats_across_parts", n, message),)
+        decisions.append(Decision("probing", "repeats_across_parts", n, message))
+    decisions += counted("probing", "repeats", n_within, "repeated sentences are left out.")
+    return sorted(rows), tuple(decisions)
+
+
+def _split(
+    keys: Sequence[str], parts: Sequence[str], random_state: RandomState, what: str = "sentences"
+) -> tuple[list[int], list[str], tuple[Decision, ...]]:
+    """Return which contents are kept, and their parts: given, or by their hash."""
+    rows, decisions = without_repeats(keys, parts)
+    part_of = [parts[place] for place in rows]
     if not any(part_of):
-        part_of, decision = split_contents(
-            [keys[i] for i in rows], resolve_seed(random_state), what
-        )
-        decisions += (decision,)
+        seed = resolve_seed(random_state)
+        part_of, split = split_contents([keys[place] for place in rows], seed, what)
+        decisions += split
     return rows, part_of, decisions
 
 
-def split_contents(keys: Sequence[str], seed: int, what: str) -> tuple[list[str], Decision]:
+def split_contents(
+    keys: Sequence[str], seed: int, what: str
+) -> tuple[list[str], tuple[Decision, ...]]:
     """Assign contents to parts by their hash: equal ones to one part, in whatever order."""
-    salt = f"{seed} part".encode()
-
-    def digest(key: str) -> bytes:
-        content = key.encode("utf-8", "surrogatepass")
-        return hashlib.blake2b(content, digest_size=16, key=salt).digest()
-
-    order = sorted(set(keys), key=digest)
+    order = sorted(set(keys), key=lambda key: content_digest(key, seed, "part"))
     n = len(order)
     least = 1 if n >= len(PARTS) else 0
     n_test, n_dev = (max(least, round(SHARES[part] * n)) for part in ("test", "dev"))
@@ -113,7 +124,7 @@ def split_contents(keys: Sequence[str], seed: int, what: str) -> tuple[list[str]
     n_in = Counter(parts)
     sizes = ", ".join(f"{part} ({n_in[part]:,})" for part in PARTS)
     message = f"The {what} were split by the hash of their content: {sizes}; random_state {seed}."
-    return parts, Decision("probing", "parts", "split", message)
+    return parts, (Decision("probing", "parts", "split", message),)
 
 
 def token_task(

@@ -77,21 +77,27 @@ def test_prints_and_writes_what_the_functions_return(tiny_bert, files, tmp_path)
     assert "other files" in refused("probe", train, "--encoder", tiny_bert, "--out", out)
 
 
+def test_whole_sentences_are_pooled(tiny_bert, files, tmp_path):
+    out = tmp_path / "out"
+    done = run("probe", files[0], "--task", "bigram shift", "--encoder", tiny_bert, "--out", out,
+               "--mix")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    table = pd.read_csv(out / "scores.csv")
+    assert set(table.loc[table["what"] == "probe", "layer"]) == {0, 1, 2}
+    assert set(table.loc[table["what"] == "embedding layer", "layer"]) == {0}
+    about = json.loads((out / "settings.json").read_text("utf-8"))
+    assert about["labels"] == ["intact", "shifted"] and any("hash" in d for d in about["decisions"])
+    assert "scalar mix: " in done.stdout
+    assert "were split by the hash" in done.stdout
+
+
 def test_labelled_texts(tiny_bert, tmp_path):
     rng = np.random.default_rng(0)
     path = tmp_path / "texts.jsonl"
     rows = [{"text": " ".join(rng.choice(WORDS, 8)), "good": int(i % 2)} for i in range(80)]
     path.write_text("\n".join(map(json.dumps, rows)))
-    out = tmp_path / "out"
-    done = run("probe", path, "--task", "good", "--encoder", tiny_bert, "--out", out, "--mix")
+    done = run("probe", path, "--task", "good", "--encoder", tiny_bert)
     assert done.exit_code == 0 and "good, " in done.stdout, done.output
-    table = pd.read_csv(out / "scores.csv")
-    assert set(table.loc[table["what"] == "probe", "layer"]) == {0, 1, 2}
-    assert set(table.loc[table["what"] == "embedding layer", "layer"]) == {0}
-    about = json.loads((out / "settings.json").read_text("utf-8"))
-    assert about["labels"] == ["0", "1"] and any("hash" in d for d in about["decisions"])
-    assert "scalar mix: " in done.stdout
-    assert "were split by the hash" in done.stdout
 
 
 def test_bad_input(tiny_bert, files, tmp_path):
@@ -106,7 +112,4 @@ def test_bad_input(tiny_bert, files, tmp_path):
     texts.write_text('{"text": "a", "label": 1}\n')
     assert "files of one kind, got jsonl and table" in refused(*first, "--test", texts)
     assert "is a file" in refused(*first, "--out", texts)
-    rows = [{"text": f"a {i}", "label": i % 2} for i in range(9)]
-    texts.write_text("\n".join(map(json.dumps, rows)))
-    options = ("--task", "label", "--control", "--encoder", tiny_bert)
-    assert "control" in refused("probe", texts, *options)
+    assert "control" in refused(*first, "--task", "sentence length", "--control")

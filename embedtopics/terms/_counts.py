@@ -125,9 +125,8 @@ def _pairs_with_stop_words(tokens: TokenStream, opening: BoolArray, edge: BoolAr
     ends_part = np.zeros(len(ids) + 1, dtype=bool)
     ends_part[tokens.parts[1:] - 1] = True
     places = np.flatnonzero(is_first[ids[:-1]] & np.append(edge, False)[ids[1:]] & ~ends_part[:-2])
-    pairs, n_together = np.unique(
-        ids[places].astype(np.int64) * n_words + ids[places + 1], return_counts=True
-    )
+    codes, pairs = pd.factorize(ids[places].astype(np.int64) * n_words + ids[places + 1])
+    n_together = np.bincount(codes, minlength=len(pairs))
     share = n_together / times[pairs % n_words]
     lift = share * len(ids) / times[pairs // n_words]
     is_name = (n_together >= _NAME_TIMES) & (share >= _NAME_SHARE) & (lift >= _NAME_LIFT)

@@ -78,8 +78,8 @@ class Judge:
         cells = [of_word[h] * len(self._share) + self._halves[h].indices for h in (0, 1)]
         gains = np.zeros(len(PRIOR_DOCUMENTS))
         for half, other in ((0, 1), (1, 0)):
-            in_other = np.bincount(cells[other], minlength=n_cells).astype(np.float32)
-            lift = in_other[cells[half]] / self._shares[half]
+            in_other = np.bincount(cells[other], minlength=n_cells)[cells[half]]
+            lift = in_other.astype(np.float32) / self._shares[half]
             sizes = np.bincount(of_word[other], minlength=n_topics).astype(np.float32)
             size = sizes[of_word[half]]
             for i, n_documents in enumerate(PRIOR_DOCUMENTS):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 import numpy as np
+from scipy.sparse import csc_matrix
 from threadpoolctl import ThreadpoolController
 
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
@@ -187,14 +188,14 @@ def cluster_means(
 ) -> tuple[Float64Array, Float64Array]:
     """Return the mean of each cluster (n_clusters, n_components), and its weight."""
     sizes = np.bincount(labels, weights).astype(np.float64)
-    n_components = coordinates.shape[1]
-    sums = np.zeros(len(sizes) * n_components)
+    sums = np.zeros((len(sizes), coordinates.shape[1]))
     for begin in range(0, len(labels), ROWS_AT_ONCE):
         rows = slice(begin, begin + ROWS_AT_ONCE)
-        cells = labels[rows, None] * np.int64(n_components) + np.arange(n_components)
-        weighted = coordinates[rows] * weights[rows, None].astype(np.float64)
-        sums += np.bincount(cells.ravel(), weighted.ravel(), minlength=len(sums))
-    return sums.reshape(len(sizes), -1) / np.maximum(sizes, 1.0)[:, None], sizes
+        n_rows = len(labels[rows])
+        # One entry a column: nothing to sort, and documents are added up in their order.
+        entries = weights[rows].astype(np.float64), labels[rows], np.arange(n_rows + 1)
+        sums += csc_matrix(entries, (len(sizes), n_rows)) @ coordinates[rows]
+    return sums / np.maximum(sizes, 1.0)[:, None], sizes
 
 
 def _variance(array: FloatArray, weights: Int64Array) -> float:

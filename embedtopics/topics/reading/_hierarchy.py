@@ -109,9 +109,10 @@ def group_topics(result: TopicResult) -> tuple[Theme, ...]:
     """Return the themes of a result, the largest first."""
     tree = hierarchy(result)
     n_texts = int(result.documents.weights.sum())
+    sizes = {node: tree.nodes[node].size for node in tree.themes}
     return tuple(
-        Theme(tree.nodes[i].label, size := tree.nodes[i].size, size / n_texts, tree.topics_under(i))
-        for i in tree.themes
+        Theme(tree.nodes[node].label, size, size / n_texts, tree.topics_under(node))
+        for node, size in sizes.items()
     )
 
 

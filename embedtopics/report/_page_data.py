@@ -103,7 +103,10 @@ def page_data(content: Content) -> list[str]:
         "topicsTitle": content.units[1],
         "topics": [{"label": label, "color": color} for (label, _), color in named],
         "noise": NOISE_COLOR,
-        "themes": _themes_on(content, frame),
+        "themes": [
+            {"label": theme.label, "topics": [topic + 1 for topic in theme.topics]}
+            for theme in content.themes
+        ],
         "minCount": _MIN_COUNT,
     }
     panels = [
@@ -211,17 +214,6 @@ def _names_on(panel: Panel, frame: _Frame) -> list[tuple[str, list[int] | None, 
     ]
     pairs = zip(panel.names, positions, strict=True)
     return [(label, position, n) for (label, n), position in pairs]
-
-
-def _themes_on(content: Content, frame: _Frame) -> list[dict[str, Any]]:
-    """Return the name on the map, and the topics, of each theme."""
-    first, theme_of = content.panels[0], np.full(len(content.colors) + 1, -1, dtype=np.int32)
-    for number, theme in enumerate(content.themes):
-        theme_of[list(theme.topics)] = number
-    names = [(theme.label, theme.size) for theme in content.themes]
-    shown = _names_on(Panel("", first.map, theme_of[first.labels], names), frame)
-    pairs = zip(shown, content.themes, strict=True)
-    return [{"name": name, "topics": [t + 1 for t in theme.topics]} for name, theme in pairs]
 
 
 def _minutes(times: Any) -> npt.NDArray[np.int32]:

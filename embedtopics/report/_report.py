@@ -38,10 +38,10 @@ def write_report(
     ----------
     result : TopicResult, Comparison, ClassificationReport, StudyReport, TrainingReport, LayerScores
         A TopicResult gives a page to search, select and compare its documents, with topics, methods
-        to cite, decisions and settings below the map. The whole map names the themes, and topics
-        when a reader zooms in; it draws with WebGL 2 on a graphics card, otherwise on the CPU. A
-        Comparison gives linked maps: a document that is highlighted or selected on one map is
-        highlighted or selected on all.
+        to cite, decisions and settings below the map. A theme in the list selects its topics. The
+        map draws with WebGL 2 on a graphics card, otherwise on the CPU. A Comparison gives linked
+        maps: a document that is highlighted or selected on one map is highlighted or selected on
+        all.
     path : str or path
         File to write, in an existing folder. An existing file is replaced.
     title : str, optional

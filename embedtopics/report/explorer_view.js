@@ -58,7 +58,7 @@ const announce = (text) => { byId("live").textContent = text; };
 const topicName = (topic) => (topic ? about.topics[topic - 1].label : `No ${about.unit}`);
 const themeOf = [0]; // of no topic, then of each topic; 0 for none
 about.themes.forEach(({ topics }, i) => topics.forEach((topic) => { themeOf[topic] = i + 1; }));
-const themeName = (i) => (i ? about.themes[i - 1].name[0] : topicName(0));
+const themeName = (i) => (i ? about.themes[i - 1].label : topicName(0));
 const groupName = (group) => (group ? about.groups[group - 1] : "(none)");
 const cssColor = (name) =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -146,21 +146,13 @@ let frameRequest = 0;
 let restTimer = 0;
 let namesOnMaps = [];
 
-const styledNames = (list, weight, size, colorOf) => list.map(([label, anchor, rows], i) => ({
-  label, anchor, rows, height: size * 1.18, color: colorOf(i),
-  font: `${weight} ${size}px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif`,
-})).sort((a, b) => b.rows - a.rows);
-
-// The names on a map; the whole first map names themes as well.
 function namesFor(panel) {
   const hasColors = !panel || !Store.labels[panel]; // names of another result have no colour
-  const main = styledNames(about.panels[panel].names, 650, 12.5,
-    (i) => (hasColors ? theme.names[i] : theme.strong));
-  if (panel) return main;
-  if (view.zoom >= 1.6) return main;
-  const themes = styledNames(about.themes.map(({ name }) => name), 750, 15, () => theme.strong);
-  const labels = new Set(themes.map((name) => name.label));
-  return [...themes, ...main.filter((name) => !labels.has(name.label))];
+  const names = about.panels[panel].names.map(([label, anchor, rows], i) => ({
+    label, anchor, rows, height: 12.5 * 1.18, color: hasColors ? theme.names[i] : theme.strong,
+    font: '650 12.5px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif',
+  }));
+  return names.sort((a, b) => b.rows - a.rows);
 }
 function drawMaps(isMoving = false) {
   cancelAnimationFrame(frameRequest);

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.machine import one_blas_thread
 from embedtopics.comparison._vectors import Vectors
 from embedtopics.protocols import Float64Array, FloatArray
 from embedtopics.reduction._components import principal_start
@@ -135,14 +136,12 @@ def draw_maps(
 
 def narrow(rows: FloatArray | csr_matrix, seed: int) -> FloatArray:
     """Return dense vectors; project sparse ones (Halko et al. 2011, algorithm 4.4)."""
-    from threadpoolctl import threadpool_limits
-
     if isinstance(rows, np.ndarray):
         return rows
     n_wanted = min(NARROW, *rows.shape)
     directions = np.random.default_rng(seed).normal(size=(rows.shape[1], n_wanted))
     # On one thread: the order in which BLAS sums depends on how many it has.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         for _ in range(POWER_STEPS):
             basis = np.linalg.qr(rows @ directions)[0]
             directions = np.linalg.qr(rows.T @ basis)[0]

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.machine import in_parts
+from embedtopics._utils.machine import in_parts, one_blas_thread
 from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
 
 # Candidates -> nearest neighbors: every similarity is computed here, in one fixed order.
@@ -377,12 +377,10 @@ def _principal_part(
     embeddings: FloatArray, rows: Int64Array | None
 ) -> tuple[FloatArray, FloatArray]:
     """Return the directions of largest variance, and the vectors projected on them."""
-    from threadpoolctl import threadpool_limits
-
     rows = np.arange(len(embeddings)) if rows is None else rows
     n_documents, n_dimensions = len(rows), embeddings.shape[1]
     some = embeddings[rows[:: max(1, n_documents // MOST_TRAINING_ROWS)]]
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         variances, axes = np.linalg.eigh(np.cov(some, rowvar=False, dtype=np.float32))
         share = np.cumsum(variances[::-1]) / variances.sum()
         n_needed = int(np.searchsorted(share, MIN_VARIANCE)) + 1

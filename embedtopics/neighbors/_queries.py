@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from embedtopics._utils.machine import one_blas_thread
 from embedtopics.neighbors._approximate import (
     CANDIDATES,
     N_EXPANDED,
@@ -79,12 +80,10 @@ class QuerySearch:
 
     def _search(self, queries: FloatArray, k: int, exclude: Int64Array) -> Neighbors:
         """Return positions in the corpus, without those in `exclude`, and similarities."""
-        from threadpoolctl import threadpool_limits
-
         corpus, neighbors = self._corpus, no_neighbors(len(queries), k)
         parts = list(parts_of(len(queries), QUERIES_AT_ONCE))
         whole = (QUERIES_AT_ONCE, queries.shape[1])
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             blocks = [np.resize(queries[part], whole) @ corpus.axes for part in parts]
 
         def work(part: slice) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from embedtopics._utils.machine import one_blas_thread
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
 if TYPE_CHECKING:
@@ -52,7 +53,6 @@ def principal_start(
     Shapes: (n_documents, n_dimensions) -> (n_documents, n_components), zero beyond the rank.
     """
     from sklearn.utils.extmath import randomized_svd
-    from threadpoolctl import threadpool_limits
 
     rows = np.arange(len(embeddings)) if rows is None else rows
     n_documents, n_dimensions = len(rows), embeddings.shape[1]
@@ -60,7 +60,7 @@ def principal_start(
     mean = some.mean(axis=0, dtype=np.float64).astype(np.float32)
     start = np.zeros((n_documents, n_components), dtype=np.float32)
     # On one thread: the order in which BLAS sums depends on how many it has.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         if n_dimensions <= MOST_DIMENSIONS:
             covariance = np.zeros((n_dimensions, n_dimensions))
             for begin in range(0, len(some), BLOCK):

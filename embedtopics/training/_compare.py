@@ -88,9 +88,9 @@ def compare_before_after(
         Examples held out from training. Graded examples: Spearman's and Pearson's correlation of
         cosine and score. Inference: how often an entailed hypothesis is nearer to its premise than
         a contradicted one of the same premise, and of all premises (AUC). Triplets: how often the
-        positive is nearer than all negatives. Pairs: mean
-        reciprocal rank of the second text among all second texts (0 behind rank 10), and how often
-        it is the first. Other kinds are left out.
+        positive is nearer than all negatives. Pairs: mean reciprocal rank of the second text among
+        all second texts (0 behind rank 10), and how often it is the first. Other kinds are left
+        out.
     general : Examples, or mapping of name to Examples, optional
         Examples of another domain, which show what was forgotten.
     corpus : Corpus, or what `Corpus.of` takes, optional

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
 from embedtopics._utils.checks import optional_count
+from embedtopics._utils.machine import one_blas_thread
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.encoders._base import readable, slabs
 from embedtopics.encoders._registry import resolve_exact
@@ -87,10 +88,8 @@ def token_probabilities(
 
 def principal_axes(products: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Return eigenvalues of ``rows.T @ rows``, descending, and eigenvectors of fixed sign."""
-    from threadpoolctl import threadpool_limits
-
     # On one thread: the order in which BLAS sums depends on how many it has.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         values, axes = np.linalg.eigh(products)
     axes = axes[:, ::-1]
     axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1, 1)
@@ -99,9 +98,7 @@ def principal_axes(products: Float64Array) -> tuple[Float64Array, Float64Array]:
 
 def project(rows: Any, axes: Any) -> Any:
     """Return ``rows @ axes``, by BLAS on one thread."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         return np.asarray(rows @ axes)
 
 

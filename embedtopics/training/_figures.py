@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.machine import one_blas_thread
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_sums
 from embedtopics.evaluation._pairs import (
@@ -323,8 +324,6 @@ def _pairs(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
 
 def _partner_ranks(examples: Examples, encoder: Embedded) -> Float64Array:
     """Return the rank of each second text for its first; ties count against it."""
-    from threadpoolctl import threadpool_limits
-
     queries, answers = examples.columns[:2]
     candidates = sorted(set(answers))
     place = {text: number for number, text in enumerate(candidates)}
@@ -333,7 +332,7 @@ def _partner_ranks(examples: Examples, encoder: Embedded) -> Float64Array:
         right[query].add(place[answer])
     vectors = encoder.of(candidates).astype(np.float64)
     ranks = np.empty(len(queries))
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         for begin in range(0, len(queries), QUERIES_AT_ONCE):
             asked = queries[begin : begin + QUERIES_AT_ONCE]
             similarity = encoder.of(asked).astype(np.float64) @ vectors.T

@@ -295,7 +295,8 @@ class SentenceEncoder(BaseEncoder):
             ``output_value=None``, each text gets a dict of tensors: input_ids, token_embeddings and
             sentence_embedding.
         """
-        options |= {"device": device, **dict(zip(_POSITIONS, others, strict=False))}
+        by_position = zip(_POSITIONS[: len(others)], others, strict=True)
+        options |= {"device": device, **dict(by_position)}
         if (device := options.pop("device")) not in (None, self._device):
             self.to(str(device))
         if prompt is None and prompt_name is not None:

@@ -74,9 +74,11 @@ def pretrain(
     To measure whether it improved, give pairs with scores as --test, or documents with classes as
     --corpus and --classes.
     """
+    from embedtopics.cli._training_report import print_changes
     from embedtopics.corpus import Corpus
     from embedtopics.pretraining import extend_vocabulary
     from embedtopics.pretraining import pretrain as pretrain_encoder
+    from embedtopics.training import compare_before_after
     from embedtopics.training.trainer._checkpoints import refuse_finished
 
     refuse_finished(options.out, options.overwrite, options.resume)
@@ -90,6 +92,11 @@ def pretrain(
         typer.echo(printable(f"{extended._summary()} {examples}"), err=True)
 
     def fit(*learned: Any, corpus: Any = None, **keywords: Any) -> Any:
+        sets = {"test": keywords.get("test"), "corpus": corpus, "classes": options.classes}
+        if add_words and not (sets["test"] is None and corpus is None):
+            say("the words alone, before and after:", style="bold")
+            print_changes(compare_before_after(options.encoder, extended.encoder, **sets))
+            say()
         named = {"compare_on": corpus, "before": options.encoder, **keywords}
         return pretrain_encoder(*learned, **named).report
 

@@ -49,7 +49,7 @@ def print_report(
     _print_diagnosis(report.diagnosis)
     if report.before_after:
         say("\nbefore and after:", style="bold")
-        _print_changes(report.before_after)
+        print_changes(report.before_after)
     say(f"\nencoder written to {printable(str(folder))}:", soft_wrap=True)
     say("  training-report   this report; print it with embedtopics train read")
     say("  README.md         the model card")
@@ -115,7 +115,7 @@ def _print_diagnosis(diagnosis: Diagnosis) -> None:
         say(f"{heading}  - {printable(advice)}", soft_wrap=True)
 
 
-def _print_changes(changes: Sequence[Change]) -> None:
+def print_changes(changes: Sequence[Change]) -> None:
     from rich.text import Text
 
     columns = [("", "words"), ("before", "figure"), ("after", "figure")]

@@ -49,7 +49,13 @@ def test_words_are_added_before(tiny_bert, articles, tmp_path):
     told = " ".join(done.stderr.split())
     assert "1 words added" in told and "(oxen, ...)" in told
     assert "oxen" in (tmp_path / "out" / "tokenizer.json").read_text()
-    # Judged beside the encoder without the new words.
+    # Each step is judged beside the encoder without the new words.
+    alone = training.compare_before_after(
+        str(tiny_bert), tmp_path / "out-words", corpus=table["body"].tolist(),
+        classes=list(table["kind"]),
+    )  # fmt: skip
+    first, _, both = done.stdout.partition("before and after:")[2].partition("before and after:")
+    assert both and all(f"{change.after:.3f}" in first for change in alone)
     named = training.compare_before_after(
         str(tiny_bert), tmp_path / "out", corpus=table["body"].tolist(), classes=list(table["kind"])
     )

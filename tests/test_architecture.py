@@ -69,13 +69,13 @@ BUDGET = {
     "neighbors": (1150, 8),
     "plots": (3800, 16),
     "pretraining": (2200, 10),
-    "probing": (5000, 20),
+    "probing": (4650, 20),
     "reduction": (800, 7),
-    "report": (1900, 9),
+    "report": (2300, 11),
     "retrieval": (6200, 25),
     "terms": (2400, 12),
     "topics": (12800, 52),
-    "training": (6500, 24),
+    "training": (6450, 24),
 }
 
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from embedtopics.cli._annotate import annotate
 from embedtopics.cli._batch import app as batch_app
+from embedtopics.cli._classify import annotate
 from embedtopics.cli._classify import app as classify_app
 from embedtopics.cli._edit import add, edit, export, label
 from embedtopics.cli._errors import Commands

@@ -30,15 +30,11 @@ def _run(
     index: Path | None = None,
     *,
     files: Annotated[list[str], Argument(help="parquet, jsonl, csv or tsv files, or patterns.")],
-    out: Annotated[
-        Path, Option(help="Folder for the parts, which can be read as one parquet table.")
-    ],
+    out: Annotated[Path, Option(help="Folder for the parts; reads as one parquet table.")],
     n_workers: Annotated[int, Option("--workers", min=1, help="Processes of one thread.")] = 1,
     runner: Annotated[str, Option(help="processes or ray.")] = "processes",
     address: Annotated[str | None, Option(help="Address of a Ray cluster.")] = None,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Only print shards, rows, disk space and time.")
-    ] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the plan, and stop.")] = False,
 ) -> None:
     """Plan or run a batch, print its report, and build a search index if one is named."""
     from embedtopics.distributed._manifest import make_manifest

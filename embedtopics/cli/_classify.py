@@ -1,24 +1,16 @@
-"""``embedtopics classify``: train and evaluate text classifiers, and estimate prevalence."""
+"""``classify``: train and evaluate classifiers, estimate prevalence; ``annotate``: label texts."""
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from embedtopics.cli import _display as show
 from embedtopics.cli import _options as opt
-from embedtopics.cli._display import (
-    PAGE,
-    TABLE,
-    check_outputs,
-    check_target,
-    print_notes,
-    print_table,
-    say,
-    write_outputs,
-)
 from embedtopics.cli._errors import Commands
 from embedtopics.errors import InputError
 
@@ -66,10 +58,10 @@ def train(
     model = TextClassifier(encoder, method, head, **options).fit(texts, y)
     model.save(out)
     names = ", ".join(map(str, model.classes_.tolist()[:12]))
-    say(f"{len(model.training_keys_):,} labelled texts, {len(model.classes_)} classes: "
+    show.say(f"{len(model.training_keys_):,} labelled texts, {len(model.classes_)} classes: "
                   f"{names}", soft_wrap=True)  # fmt: skip
-    print_notes([decision.message for decision in model.decisions_])
-    say(f"Written to {out}; next: embedtopics classify report {out} TEST --train {file}",
+    show.print_notes([decision.message for decision in model.decisions_])
+    show.say(f"Written to {out}; next: embedtopics classify report {out} TEST --train {file}",
                   soft_wrap=True)  # fmt: skip
 
 
@@ -85,10 +77,10 @@ def predict(
     from embedtopics.classification import TextClassifier, classify
     from embedtopics.corpus import Corpus
 
-    check_outputs(out)
+    show.check_outputs(out)
     table = classify(TextClassifier.load(model), Corpus(file, text, id))
-    write_outputs(out, lambda: table)
-    say(f"{len(table):,} texts classified: {out}", soft_wrap=True)
+    show.write_outputs(out, lambda: table)
+    show.say(f"{len(table):,} texts classified: {out}", soft_wrap=True)
 
 
 @app.command()
@@ -105,11 +97,11 @@ def report(
     from embedtopics.classification import TextClassifier, evaluate
     from embedtopics.corpus._table_files import write_table
 
-    check_target(out, (*PAGE, *TABLE))
+    show.check_target(out, (*show.PAGE, *show.TABLE))
     loaded, learned = TextClassifier.load(model), _labelled(train, text, label)
     evaluation = evaluate(loaded, _labelled(file, text, label), learned)
     loaded.save(model)  # records this use of the test set
-    if out is not None and out.suffix.lower() in PAGE:
+    if out is not None and out.suffix.lower() in show.PAGE:
         report.write_report(evaluation, out, tables=_tables(loaded, *learned))
     elif out is not None:
         write_table(evaluation.to_frame(), out)
@@ -120,11 +112,11 @@ def report(
     ]  # fmt: skip
     columns = [("of", "words"), ("class", "words"), ("metric", "words"), ("value", "figure"),
                ("95 %", "figure"), ("texts", "number")]  # fmt: skip
-    print_table(columns, rows)
+    show.print_table(columns, rows)
     times = f"{evaluation.n_looks} time{'s' * (evaluation.n_looks > 1)}"
     error = f"calibration error {evaluation.calibration_error:.3f}"
-    say(f"{error}; evaluated on these texts {times}", soft_wrap=True)
-    print_notes([decision.message for decision in evaluation.decisions])
+    show.say(f"{error}; evaluated on these texts {times}", soft_wrap=True)
+    show.print_notes([decision.message for decision in evaluation.decisions])
 
 
 def _tables(model: TextClassifier, texts: list[str], y: list[Any]) -> dict[str, pd.DataFrame]:
@@ -143,16 +135,14 @@ def prevalence(
     model: ModelFolder,
     file: opt.DocumentsFile,
     label: Annotated[
-        str | None, Option(help="Column with labels of a random sample of the rows.")
+        str | None, Option(help="Column of labels of a random sample of rows.")
     ] = None,
     by: Annotated[str | None, Option(help="Column of groups or dates.")] = None,
     every: Annotated[str, Option(help="year, quarter, month, week or day.")] = "year",
     text: opt.TextColumn = None,
     time: opt.TimeColumn = None,
     group: opt.GroupColumn = None,
-    width: Annotated[
-        float | None, Option(help="Print how many more labels give intervals of this width.")
-    ] = None,
+    width: Annotated[float | None, Option(help="Labels needed for this interval width.")] = None,
     out: opt.OutTable = None,
     figure: opt.OutFigure = None,
 ) -> None:
@@ -160,13 +150,13 @@ def prevalence(
     from embedtopics import classification, plots
     from embedtopics.corpus import Corpus
 
-    check_outputs(out, figure)
+    show.check_outputs(out, figure)
     corpus = Corpus(file, text, time=time, group=group)
     labels = None if label is None else _labels(corpus, label)
     estimates = classification.prevalence(
         classification.TextClassifier.load(model), corpus, labels, by=by, every=every
     )  # fmt: skip
-    write_outputs(out, estimates.to_frame, figure, lambda: plots.prevalence(estimates))
+    show.write_outputs(out, estimates.to_frame, figure, lambda: plots.prevalence(estimates))
     _print_shares(estimates, width)
 
 
@@ -185,8 +175,8 @@ def _print_shares(estimates: Any, width: float | None) -> None:
         further = estimates.further_gold(width)["further_gold"]
         for cells, n in zip(rows, further, strict=True):
             cells.append("" if n != n else f"{n:,.0f}" if n < 1e9 else "no number")
-    print_table(columns, rows)
-    print_notes([decision.message for decision in estimates.decisions])
+    show.print_table(columns, rows)
+    show.print_notes([decision.message for decision in estimates.decisions])
 
 
 def _labelled(file: Path, text: str | None, label: str) -> tuple[list[str], list[Any]]:
@@ -203,3 +193,52 @@ def _labels(corpus: Corpus, label: str) -> list[Any]:
         raise InputError("label", f"a column of the file: {columns}", label)
     values = corpus.metadata[label].tolist()
     return [None if isinstance(value, str) and not value.strip() else value for value in values]
+
+
+def annotate(
+    file: opt.DocumentsFile,
+    labels: Annotated[str | None, Option(help='Labels of a new study: "gender,other".')] = None,
+    text: opt.TextColumn = None,
+    id: opt.IdColumn = None,
+    folder: Annotated[Path | None, Option(help="Folder of the study; default: FILE.study.")] = None,
+    codebook: Annotated[
+        Path | None, Option(help="JSON list of labels with name, key, definition, examples.")
+    ] = None,
+    kind: Annotated[str | None, Option(help="single, several, ordinal or spans.")] = None,
+    pairs: Annotated[bool, Option("--pairs", help="Two texts: --text claim,post.")] = False,
+    encoder: opt.Checkpoint = "all-MiniLM-L6-v2",
+    annotator: Annotated[str, Option(help="Name of the annotator.")] = "annotator",
+    port: Annotated[int, Option(help="Port; 0 for a free one.")] = 0,
+    merge: Annotated[
+        list[Path] | None,
+        Option(help="Folder of a study whose answers are merged first."),
+    ] = None,
+    report: Annotated[Path | None, Option(help="Write a report (.html) on the study.")] = None,
+) -> None:
+    """Label texts on a local page while a model learns."""
+    from embedtopics.annotation import AnnotationProject, serve
+    from embedtopics.corpus import Corpus
+
+    show.check_target(report, show.PAGE, "--report")
+    codes: Any = None if labels is None else opt.names_in(labels)
+    if codebook is not None:
+        try:
+            codes = json.loads(codebook.read_text("utf-8"))
+        except ValueError as error:
+            raise InputError("codebook", "a file of JSON", codebook, str(error)) from error
+    folder = file.with_suffix(".study") if folder is None else folder
+    corpus = Corpus(file, text, id)
+    with AnnotationProject(corpus, codes, folder, kind, encoder=encoder, pairs=pairs) as study:
+        for other in merge or ():
+            show.say(f"{study.merge(other):,} new answers from {other}.", soft_wrap=True)
+        if report is not None:
+            from embedtopics.report import write_report
+
+            write_report(study.report(), report)
+            show.say(f"Written to {report}.", soft_wrap=True)
+            return
+        server = serve(study, annotator=annotator, port=port)
+        show.print_notes([note.message for note in (*corpus.notes, *study.decisions)])
+        show.say(f"Labels go to {folder}.", soft_wrap=True)
+        show.run_server(server)
+        show.say(f"{study.progress()['labelled']:,} texts are labelled.", soft_wrap=True)

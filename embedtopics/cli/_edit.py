@@ -8,17 +8,8 @@ from typing import Annotated, Any
 import typer
 from typer import Option
 
+from embedtopics.cli import _display as show
 from embedtopics.cli import _options as opt
-from embedtopics.cli._display import (
-    LABELS,
-    check_results_folder,
-    open_result,
-    print_notes,
-    print_topics,
-    printable,
-    read_results_folder,
-    write_results_folder,
-)
 from embedtopics.errors import InputError
 
 
@@ -27,10 +18,10 @@ def edit(
     merge: Annotated[list[str] | None, Option(help="Topics to merge: 3,5 (repeatable).")] = None,
     remove: Annotated[list[str] | None, Option(help="Topics to remove: 2,9 (repeatable).")] = None,
     rename: Annotated[
-        list[str] | None, Option(help='New name, such as "4=Elections" (repeatable).')
+        list[str] | None, Option(help='New name: "4=Elections" (repeatable).')
     ] = None,
     reassign: Annotated[
-        str | None, Option(help="Assign outliers to topics by: graph, terms or embeddings.")
+        str | None, Option(help="Assign outliers by graph, terms or embeddings.")
     ] = None,
     out: opt.OutFolder = None,
 ) -> None:
@@ -42,8 +33,8 @@ def edit(
     from embedtopics.topics._relabel import checked_topic_id
 
     target = results if out is None else out
-    before = read_results_folder(results)
-    check_results_folder(target)
+    before = show.read_results_folder(results)
+    show.check_results_folder(target)
     after = before
     new_ids: Any = {topic: topic for topic in range(before.n_topics)}
     if merge:
@@ -61,11 +52,11 @@ def edit(
         after = topics.reassign(after, reassign)
     if len(after.history) == len(before.history):
         raise InputError("no edit was given; add --merge, --rename or another option (see --help)")
-    write_results_folder(after, target)
-    print_topics(after)
+    show.write_results_folder(after, target)
+    show.print_topics(after)
     typer.echo()
     for entry in after.history[len(before.history) :]:
-        typer.echo(printable(entry.message))
+        typer.echo(show.printable(entry.message))
     typer.echo(f"\n{after.n_topics} topics, {after.coverage:.0%} of the texts; written to "
                   f"{target}; topic ids have changed")  # fmt: skip
 
@@ -95,19 +86,19 @@ def label(results: opt.ResultsFolder) -> None:
     from embedtopics._utils.folders import changed_files
     from embedtopics.topics.editing._labels import read_labels, rename
 
-    result = read_results_folder(results)
-    check_results_folder(results, reads_labels=True)
-    file = results / LABELS
+    result = show.read_results_folder(results)
+    show.check_results_folder(results, reads_labels=True)
+    file = results / show.LABELS
     names = read_labels(file, result)
     if names:
         result = rename(result, names)
     # Other edits of the file are kept, or the folder would count as edited forever.
-    if names or LABELS in changed_files(results):
-        write_results_folder(result, results, labels=file.read_bytes())
+    if names or show.LABELS in changed_files(results):
+        show.write_results_folder(result, results, labels=file.read_bytes())
     if not names:
-        typer.echo(f"no name in {printable(str(file))} differs")
+        typer.echo(f"no name in {show.printable(str(file))} differs")
         return
-    print_topics(result)
+    show.print_topics(result)
     typer.echo(f"\n{len(names)} topics renamed; written to {results}")
     typer.echo(f"next: open {results / 'report.html'} in a browser")
 
@@ -130,10 +121,10 @@ def export(
     """Export the tables of a result."""
     from embedtopics.topics._tables import export
 
-    exported = export(open_result(results), out, what=what or None)
+    exported = export(show.open_result(results), out, what=what or None)
     for path in exported.paths:
         typer.echo(f"written: {path}")
-    print_notes(note.message for note in exported.notes)
+    show.print_notes(note.message for note in exported.notes)
 
 
 def add(
@@ -156,8 +147,8 @@ def add(
     from embedtopics.topics.growing._novelty import adopt as adopted
 
     target = results if out is None else out
-    before = read_results_folder(results)
-    check_results_folder(target)
+    before = show.read_results_folder(results)
+    show.check_results_folder(target)
     first = Corpus.from_file(file, text=text, encoding=encoding, limit=1)
     columns = {first.text_column, *first.metadata.columns}
     roles = {"text": text, "time": time, "group": group}
@@ -171,15 +162,15 @@ def add(
     added = Corpus.from_file(file, *columns_of, encoding=encoding)
     extension = extend(before, added, encoder=encoder)
     result = adopted(extension) if adopt else extension.result
-    write_results_folder(result, target)
-    print_topics(result)
-    typer.echo(f"\n{printable(str(extension))}")
+    show.write_results_folder(result, target)
+    show.print_topics(result)
+    typer.echo(f"\n{show.printable(str(extension))}")
     if extension.is_alarming:
         typer.echo("This is more than chance explains: the topics no longer cover all themes.")
     for theme in extension.candidates:
         terms = ", ".join(theme.keywords[:6])
         near = f", nearest to topic {theme.nearest_topic}" if theme.nearest_topic >= 0 else ""
-        typer.echo(f"  {theme.size:,} texts: {printable(terms)}{near}")
+        typer.echo(f"  {theme.size:,} texts: {show.printable(terms)}{near}")
     if extension.candidates and not adopt:
         typer.echo("next: --adopt makes topics of these groups")
-    typer.echo(f"\nwritten to {printable(str(target))}")
+    typer.echo(f"\nwritten to {show.printable(str(target))}")

@@ -12,18 +12,8 @@ import typer
 from typer import Argument, Option
 
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
+from embedtopics.cli import _display as show
 from embedtopics.cli import _options as opt
-from embedtopics.cli._display import (
-    check_outputs,
-    open_result,
-    print_notes,
-    print_table,
-    print_written,
-    printable,
-    say,
-    spell_interval,
-    write_outputs,
-)
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,12 +30,10 @@ SEED = 42
 
 def evaluate(
     results: opt.ResultsFolder,
-    labels: Annotated[
-        str | None, Option(help="Column of gold labels to compare the topics with.")
-    ] = None,
+    labels: Annotated[str | None, Option(help="Column of gold labels, to compare.")] = None,
     out: opt.OutTable = None,
     sheets: Annotated[
-        Path | None, Option(help="Folder for sheets that people fill in, and their keys.")
+        Path | None, Option(help="Folder for sheets to fill in, and their keys.")
     ] = None,
     answers: Annotated[
         list[Path] | None,
@@ -59,15 +47,15 @@ def evaluate(
     if answers:
         _score(results, answers)
         return
-    check_outputs(out)
-    result = open_result(results)
+    show.check_outputs(out)
+    result = show.open_result(results)
     card = report_card(result, labels=labels, random_state=SEED)
     written: list[Any] = []
     if sheets is not None:
         written = [
             (sheet, sheet.write(sheets)) for sheet in validation_sheets(result, random_state=SEED)
         ]
-    write_outputs(out, lambda: card)
+    show.write_outputs(out, lambda: card)
     _print_card(card)
     for sheet, (path, solution) in written:
         typer.echo(f"{path}: {len(sheet)} questions (key: {solution})")
@@ -90,9 +78,9 @@ def _print_card(card: pd.DataFrame) -> None:
         for row in card.to_dict("records")
     ]  # fmt: skip
     columns = [("measure", "line"), ("value", "figure"), ("95 %", "line"), ("n", "figure")]
-    print_table([*columns, ("meaning", "words")], rows)
+    show.print_table([*columns, ("meaning", "words")], rows)
     if card["measure"].str.endswith(COVERED).any():
-        say("\n..._covered: only texts in a topic; see label_coverage for their share")
+        show.say("\n..._covered: only texts in a topic; see label_coverage for their share")
 
 
 def _score(results: Path, answers: list[Path]) -> None:
@@ -107,7 +95,7 @@ def _score(results: Path, answers: list[Path]) -> None:
             f"{', '.join(tasks) or 'none'}; fill in a copy of the sheet"
         )
     key = answers[0].parent / KEYS / f"{tasks[0]}.csv"
-    labels = {topic.topic_id: topic.label for topic in open_result(results).topics}
+    labels = {topic.topic_id: topic.label for topic in show.open_result(results).topics}
     score = score_intrusion(answers, key, random_state=SEED)
     coders = f"{score.n_coders} coder{'s' * (score.n_coders != 1)}"
     typer.echo(
@@ -120,9 +108,9 @@ def _score(results: Path, answers: list[Path]) -> None:
         cells = [f"{v:.3f}" if isinstance(v, float) else f"{v:,}" for v in row.values()]
         rows.append([*cells, labels.get(int(row["topic"]), "")])
     headings = [(str(name), "figure") for name in score.by_topic.columns]
-    print_table([*headings, ("label", "words")], rows)
+    show.print_table([*headings, ("label", "words")], rows)
     if not math.isnan(score.alpha):
-        say(f"\nKrippendorff's alpha of the coders: {score.alpha:.2f}")
+        show.say(f"\nKrippendorff's alpha of the coders: {score.alpha:.2f}")
 
 
 def evaluate_encoder(
@@ -151,7 +139,7 @@ def evaluate_encoder(
     from embedtopics.encoders._registry import resolve_encoder
     from embedtopics.evaluation._encoder_tasks import read_pairs, read_retrieval_set
 
-    check_outputs(out)
+    show.check_outputs(out)
     if not pairs and not retrieval:
         raise InputError("name a file of pairs with --pairs, or a folder with --retrieval")
     sets: list[Any] = [read_pairs(path, opt.names_in(columns)) for path in pairs or ()]
@@ -163,15 +151,15 @@ def evaluate_encoder(
     waiting = [resolve_encoder(name, cached=False) for name in encoder]
     scored = [evaluation.evaluate_encoder(waiting.pop(0), sets, name=name) for name in encoder]
     differences = evaluation.score_differences(scored)
-    write_outputs(out, lambda: _table(scored, differences))
+    show.write_outputs(out, lambda: _table(scored, differences))
     _print_scores(scored, differences)
     typer.echo()
     for scores in scored:
         typer.echo(
-            f"{printable(scores.name)}: {scores.n_texts:,} distinct texts in "
+            f"{show.printable(scores.name)}: {scores.n_texts:,} distinct texts in "
             f"{scores.seconds:.1f} s, {scores.texts_per_second:,.0f} a second"
         )
-    print_notes(decision.message for scores in scored for decision in scores.decisions)
+    show.print_notes(decision.message for scores in scored for decision in scores.decisions)
 
 
 def _table(scored: Sequence[EncoderScores], differences: pd.DataFrame) -> pd.DataFrame:
@@ -205,7 +193,7 @@ def _print_scores(scored: Sequence[EncoderScores], differences: pd.DataFrame) ->
 def _spell_changes(differences: pd.DataFrame, keys: list[str], form: str) -> dict[Any, str]:
     """Return the differences from the first encoder, with their intervals."""
     return {
-        tuple(row[key] for key in keys): spell_interval(*(row[name] for name in CHANGE), form=form)
+        tuple(map(row.get, keys)): show.spell_interval(*[row[c] for c in CHANGE], form=form)
         for row in differences.to_dict("records")
     }
 
@@ -218,7 +206,7 @@ def _print_below_headings(columns: list[tuple[str, str]], rows: list[list[str]])
         cells = [[f"  {name}", *rest] for _, name, *rest in part]
         shown += [[heading], *cells]
         styles += ["bold", *[""] * len(cells)]
-    print_table(columns, shown, styles)
+    show.print_table(columns, shown, styles)
 
 
 MOST_MOVES = 5
@@ -253,7 +241,7 @@ def compare(
         _write_comparison(result, out)
     _print_comparison(result)
     if out is not None:
-        print_written(out, CONTENT)
+        show.print_written(out, CONTENT)
         typer.echo(f"\nnext: open {out / 'comparison.html'} in a browser")
 
 
@@ -261,26 +249,26 @@ def _print_comparison(result: Comparison) -> None:
     """Print the scores, the overlap of neighbours, and where the encoders differ most."""
     from embedtopics.comparison._tables import move_table, overlap_table
 
-    say(f"{len(result.documents):,} texts, grouped by {printable(result.grouped_by)}\n")
+    show.say(f"{len(result.documents):,} texts, grouped by {show.printable(result.grouped_by)}\n")
     _print_measures(result)
     typer.echo()
     for row in overlap_table(result).to_dict("records"):
-        say(
-            f"{printable(row['first'])} and {printable(row['second'])} share "
+        show.say(
+            f"{show.printable(row['first'])} and {show.printable(row['second'])} share "
             f"{row['jaccard']:.2f} [{row['jaccard_low']:.2f}, {row['jaccard_high']:.2f}] of their "
             f"neighbours ({row['jaccard_chance']:.3f} by chance); rank-biased overlap "
             f"{row['rank_biased']:.2f}"
         )
     moves = move_table(result, n_characters=70)
     for first, second in combinations(result.names, 2):
-        names = f"{printable(first)} to {printable(second)}"
-        say(f"\ntexts whose neighbours change most from {names}:", style="bold")
+        names = f"{show.printable(first)} to {show.printable(second)}"
+        show.say(f"\ntexts whose neighbours change most from {names}:", style="bold")
         pair = moves[(moves["first"] == first) & (moves["second"] == second)]
         for move in pair.head(MOST_MOVES).to_dict("records"):
-            say(f"  {printable(move['text'])}")
-            say(f"    lost:   {printable(move['lost']) or '-'}")
-            say(f"    gained: {printable(move['gained']) or '-'}")
-    print_notes((decision.message for decision in result.decisions), soft_wrap=False)
+            show.say(f"  {show.printable(move['text'])}")
+            show.say(f"    lost:   {show.printable(move['lost']) or '-'}")
+            show.say(f"    gained: {show.printable(move['gained']) or '-'}")
+    show.print_notes((decision.message for decision in result.decisions), soft_wrap=False)
 
 
 def _print_measures(result: Comparison) -> None:

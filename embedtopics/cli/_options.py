@@ -37,14 +37,10 @@ Words = Annotated[
 ]  # fmt: skip
 EncoderName = Annotated[str | None, Option(help="A checkpoint, or tfidf, lsa, fasttext or random.")]
 Checkpoint = Annotated[str, Option(help="Name or folder of a checkpoint.")]
-RandomState = Annotated[
-    int, Option("--random-state", "--seed", min=0, help="Seed of random numbers.")
-]
+RandomState = Annotated[int, Option("--random-state", "--seed", min=0, help="Seed.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace what the folder holds.")]
 IndexFolder = Annotated[Path, Argument(help="Folder that embedtopics index build wrote.")]
-MovedEncoder = Annotated[
-    str | None, Option(help="New path of the index's encoder, if it has moved.")
-]
+MovedEncoder = Annotated[str | None, Option(help="New path of an encoder that has moved.")]
 
 
 def names_in(text: str) -> list[str]:

@@ -8,15 +8,9 @@ from typing import Annotated, Any
 import typer
 from typer import Option
 
+from embedtopics.cli import _display as show
 from embedtopics.cli import _options as opt
-from embedtopics.cli._display import (
-    check_outputs,
-    print_table,
-    printable,
-    say,
-    write_outputs,
-)
-from embedtopics.cli._train import TrainOptions, read_test, run_training, takes
+from embedtopics.cli._train import TrainOptions, print_changes, read_test, run_training, takes
 from embedtopics.errors import InputError
 
 
@@ -34,17 +28,17 @@ def tokens(
     from embedtopics.corpus import Corpus
     from embedtopics.pretraining import tokenizer_report
 
-    check_outputs(out, figure)
+    show.check_outputs(out, figure)
     corpus = Corpus.from_file(file, text=text, encoding=encoding)
     report = tokenizer_report(corpus, encoder)
-    write_outputs(out, report.to_frame, figure, lambda: plots.tokens(report))
-    say(printable(report._summary()) + "\n")
+    show.write_outputs(out, report.to_frame, figure, lambda: plots.tokens(report))
+    show.say(show.printable(report._summary()) + "\n")
     columns = [("word", "words"), ("times", "figure"), ("texts", "figure"), ("pieces", "words")]
     rows = [
         [str(word), f"{n:,}", f"{n_documents:,}", str(cut)]
         for word, n, n_documents, _, cut, *_ in report.words.head(words).itertuples(index=False)
     ]
-    print_table(columns, rows)
+    show.print_table(columns, rows)
     for path in filter(None, (figure, out)):
         typer.echo(f"written to {path}")
 
@@ -52,9 +46,7 @@ def tokens(
 @takes()
 def pretrain(
     file: opt.DocumentsFile,
-    masking: Annotated[
-        str, Option(help="Tokens to mask: random, whole-word, span or selective.")
-    ] = "random",
+    masking: Annotated[str, Option(help="random, whole-word, span or selective.")] = "random",
     terms: Annotated[
         str | None,
         Option(
@@ -63,9 +55,7 @@ def pretrain(
         ),
     ] = None,
     objective: Annotated[str, Option(help="mlm, mlm+nsp, mlm+sop or rtd.")] = "mlm",
-    add_words: Annotated[
-        int, Option(min=0, help="First add this many words that the encoder splits.")
-    ] = 0,
+    add_words: Annotated[int, Option(min=0, help="First add N words that the encoder splits.")] = 0,
     *,
     options: TrainOptions,
 ) -> None:
@@ -74,7 +64,6 @@ def pretrain(
     To measure whether it improved, give pairs with scores as --test, or documents with classes as
     --corpus and --classes.
     """
-    from embedtopics.cli._training_report import print_changes
     from embedtopics.corpus import Corpus
     from embedtopics.pretraining import extend_vocabulary
     from embedtopics.pretraining import pretrain as pretrain_encoder
@@ -89,14 +78,14 @@ def pretrain(
         encoder = f"{options.out}-words"
         extended = extend_vocabulary(options.encoder, corpus=corpus, out=encoder, n_words=add_words)
         examples = f"({', '.join(extended.words['word'].head(5))}, ...)"
-        typer.echo(printable(f"{extended._summary()} {examples}"), err=True)
+        typer.echo(show.printable(f"{extended._summary()} {examples}"), err=True)
 
     def fit(*learned: Any, corpus: Any = None, **keywords: Any) -> Any:
         sets = {"test": keywords.get("test"), "corpus": corpus, "classes": options.classes}
         if add_words and not (sets["test"] is None and corpus is None):
-            say("the words alone, before and after:", style="bold")
+            show.say("the words alone, before and after:", style="bold")
             print_changes(compare_before_after(options.encoder, extended.encoder, **sets))
-            say()
+            show.say()
         named = {"compare_on": corpus, "before": options.encoder, **keywords}
         return pretrain_encoder(*learned, **named).report
 

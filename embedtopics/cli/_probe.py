@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
-from embedtopics.cli._display import (
-    print_notes,
-    print_table,
-    print_written,
-    printable,
-    say,
-)
+from embedtopics.cli import _display as show
 from embedtopics.cli._options import Checkpoint, RandomState
 from embedtopics.errors import InputError
 
@@ -51,15 +45,9 @@ def probe(
     ] = "upos",
     encoder: Checkpoint = "all-MiniLM-L6-v2",
     out: Annotated[Path | None, Option(help="Folder for scores and figure.")] = None,
-    test: Annotated[
-        Path | None, Option(help="File to evaluate on; default: a share of FILE.")
-    ] = None,
-    control: Annotated[
-        bool, Option("--control", help="Also probe random labels, for the selectivity.")
-    ] = False,
-    random: Annotated[
-        bool, Option("--random", help="Also probe the model with random weights.")
-    ] = False,
+    test: Annotated[Path | None, Option(help="Test file; default: a share of FILE.")] = None,
+    control: Annotated[bool, Option("--control", help="Also probe random labels.")] = False,
+    random: Annotated[bool, Option("--random", help="Also probe random weights.")] = False,
     mix: Annotated[bool, Option("--mix", help="Also train a scalar mix of the layers.")] = False,
     random_state: RandomState = 0,
 ) -> None:
@@ -144,26 +132,26 @@ def _write(
 
 def _print_scores(scores: LayerScores, out: Path | None) -> None:
     """Print the scores by layer, baselines and the best layer."""
-    say(
-        f"{printable(scores.task)}, {printable(scores.encoder)}: {len(scores.labels):,} classes; "
+    show.say(
+        f"{show.printable(f'{scores.task}, {scores.encoder}')}: {len(scores.labels):,} classes; "
         f"trained on {scores.n_train:,}, tested on {scores.n_test:,}\n",
         soft_wrap=True,
     )
     _print_layers(scores)
     for name in ("majority", "word type", "embedding layer", "scalar mix"):
         for score in scores.of(what=name, metric="accuracy"):
-            say(f"{name}: {_spell(score)}", soft_wrap=True)
+            show.say(f"{name}: {_spell(score)}", soft_wrap=True)
     if scores.expected_layer == scores.expected_layer:
         low, high = scores.expected_layer_interval
         within = f" ({low:.2f} to {high:.2f})" if low == low else ""
-        say(f"expected layer: {scores.expected_layer:.2f}{within}", soft_wrap=True)
+        show.say(f"expected layer: {scores.expected_layer:.2f}{within}", soft_wrap=True)
     chosen = {} if scores.chosen_layer is None else {"selected on dev": scores.chosen("accuracy")}
     for name, best in (chosen | {"best on test": scores.best("accuracy")}).items():
-        say(f"{name}: layer {best.layer}, {_spell(best)}", soft_wrap=True)
+        show.say(f"{name}: layer {best.layer}, {_spell(best)}", soft_wrap=True)
     # The penalties of all layers are in the folder.
-    print_notes([d.message for d in scores.decisions if d.name != "penalties"])
+    show.print_notes([d.message for d in scores.decisions if d.name != "penalties"])
     if out is not None:
-        print_written(out, CONTENT)
+        show.print_written(out, CONTENT)
 
 
 def _print_layers(scores: LayerScores) -> None:
@@ -186,8 +174,8 @@ def _print_layers(scores: LayerScores) -> None:
         cells = [str(layer), f"{score.value:.3f}", f"{score.low:.3f} to {score.high:.3f}"]
         figures = [f"{rows[layer].value:.3f}" if layer in rows else "" for rows in others.values()]
         rows.append([*cells, *figures])
-    print_table(headings, rows)
-    say()
+    show.print_table(headings, rows)
+    show.say()
 
 
 def _spell(score: ProbeScore) -> str:

@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from embedtopics.cli._display import (
-    check_outputs,
-    make_console,
-    open_result,
-    print_notes,
-    print_table,
-    printable,
-    say,
-    write_outputs,
-)
+from embedtopics.cli import _display as show
 from embedtopics.cli._options import OutFigure, OutTable, ResultsFolder
 from embedtopics.errors import InputError
 
@@ -40,26 +31,24 @@ COLUMNS = 5
 
 def by_group(
     results: ResultsFolder,
-    group: Annotated[
-        str | None, Option(help="Column of groups; default: that of topics --group.")
-    ] = None,
+    group: Annotated[str | None, Option(help="Column; default: that of topics --group.")] = None,
     out: OutTable = None,
     figure: OutFigure = None,
 ) -> None:
     """Compare the shares of groups in each topic."""
     from embedtopics import plots, topics
 
-    check_outputs(out, figure)
-    result = open_result(results)
+    show.check_outputs(out, figure)
+    result = show.open_result(results)
     groups = topics.by_group(result, group)
-    write_outputs(out, groups.to_frame, figure, lambda: plots.by_group(groups))
+    show.write_outputs(out, groups.to_frame, figure, lambda: plots.by_group(groups))
     _print_shares(groups)
     _print_end(groups.decisions, out, figure)
 
 
 def _print_end(decisions: Iterable[Decision], *paths: Path | None) -> None:
     """Print decisions and the files written."""
-    print_notes((decision.message for decision in decisions), soft_wrap=False)
+    show.print_notes((decision.message for decision in decisions), soft_wrap=False)
     for path in filter(None, paths):
         typer.echo(f"written to {path}")
 
@@ -75,11 +64,11 @@ def _print_shares(groups: TopicGroups) -> None:
         shares = groups.shares[topic, places]
         cells = [f"{share:.1%}" if share == share else "" for share in shares]
         rows.append([str(topic) if topic >= 0 else "-", label, *cells])
-    print_table(columns, rows, ["dim", *[""] * (len(rows) - 2), "dim"])
+    show.print_table(columns, rows, ["dim", *[""] * (len(rows) - 2), "dim"])
     if groups.n_topics > MOST_TOPICS:
-        say(f"... and {groups.n_topics - MOST_TOPICS} smaller topics")
+        show.say(f"... and {groups.n_topics - MOST_TOPICS} smaller topics")
     if n_more := len(groups.names) - len(places):
-        say(f"... and {n_more} more groups; --out writes all")
+        show.say(f"... and {n_more} more groups; --out writes all")
 
 
 BLOCKS, PLAIN = "▁▂▃▄▅▆▇█", "_.-=+*%#"
@@ -98,11 +87,11 @@ def over_time(
     """Follow topics over time, and report which rise, fall, peak or vary."""
     from embedtopics import plots, topics
 
-    check_outputs(out, figure)
-    result = open_result(results)
+    show.check_outputs(out, figure)
+    result = show.open_result(results)
     trends = topics.over_time(result, every, n_terms=5 if out or figure else 0)
     changes = topics.changes(trends)
-    write_outputs(
+    show.write_outputs(
         out,
         lambda: trends.to_frame().merge(changes[["topic", "verdict"]], on="topic", how="left"),
         figure,
@@ -125,13 +114,13 @@ def _print_trends(trends: TopicTrends, changes: pd.DataFrame) -> None:
 
     span = f"{trends.names[0]} to {trends.names[-1]}"
     zone = "" if trends.time_zone == "as given" else f", {trends.time_zone}"
-    say(
+    show.say(
         f"{int(trends.totals.sum()):,} dated texts, {span}, {trends.n_periods} periods "
         f"(every {trends.every}{zone})\n"
     )
     columns = [("topic", "number"), ("texts", "number"), ("share over time", "line")]
     columns += [("odds", "figure"), ("verdict", "text"), ("name", "words")]
-    levels = BLOCKS if (make_console().encoding or "").lower().startswith("utf") else PLAIN
+    levels = BLOCKS if (show.make_console().encoding or "").lower().startswith("utf") else PLAIN
     rows, styles = [], []
     records = changes.to_dict("records")
     for topic in _order(changes)[:MOST_TOPICS]:
@@ -142,16 +131,16 @@ def _print_trends(trends: TopicTrends, changes: pd.DataFrame) -> None:
             sparkline(trends.counts[topic], trends.totals, levels, trends.min_rows),
             _spell_odds(records[topic]["odds_ratio"]),
             verdict,
-            excerpt(printable(trends.labels[topic]), LONGEST),
+            excerpt(show.printable(trends.labels[topic]), LONGEST),
         ]
         rows.append(cells)
         styles.append("dim" if verdict in ("no trend found", "not tested") else "")
-    print_table(columns, rows, styles)
+    show.print_table(columns, rows, styles)
     if (trends.totals < trends.min_rows).any():
-        say(f"blank: periods of fewer than {trends.min_rows:,} rows", style="dim")
+        show.say(f"blank: periods of fewer than {trends.min_rows:,} rows", style="dim")
     if len(changes) > MOST_TOPICS:
         counted = changes["verdict"].value_counts().to_dict()
-        say("in all: " + ", ".join(f"{n} {verdict}" for verdict, n in counted.items()))
+        show.say("in all: " + ", ".join(f"{n} {verdict}" for verdict, n in counted.items()))
 
 
 def _spell_odds(ratio: float) -> str:
@@ -181,20 +170,18 @@ def sparkline(
 def keyness(
     results: ResultsFolder,
     topic: Annotated[int | None, Option(help="Topic whose texts are compared.")] = None,
-    where: Annotated[
-        str | None, Option(help="Texts that are compared, such as source=press.")
-    ] = None,
+    where: Annotated[str | None, Option(help="Texts to compare, such as source=press.")] = None,
     n: Annotated[int, Option("--n", "-n", min=1, help="Terms to print of each side.")] = 15,
     out: OutTable = None,
 ) -> None:
     """Find the terms that some texts use more, or less, than the others."""
     from embedtopics import topics
 
-    check_outputs(out)
+    show.check_outputs(out)
     if (topic is None) == (where is None):
         raise InputError("--topic or --where says which texts are compared; name one of them")
-    terms = topics.keyness(open_result(results), _selection(where) if topic is None else topic)
-    write_outputs(out, lambda: terms)
+    terms = topics.keyness(show.open_result(results), _selection(where) if topic is None else topic)
+    show.write_outputs(out, lambda: terms)
     more, less = terms[terms["low"] > 0].head(n), terms[terms["high"] < 0].tail(n)[::-1]
     for heading, side in (("used more", more), ("used less", less)):
         rows = [
@@ -203,7 +190,7 @@ def keyness(
             for row in side.to_dict("records")
         ]  # fmt: skip
         figures = [(name, "figure") for name in ("here", "elsewhere", "log-odds")]
-        print_table([(heading, "words"), *figures, ("95 %", "line")], rows)
+        show.print_table([(heading, "words"), *figures, ("95 %", "line")], rows)
         typer.echo()
     typer.echo("here, elsewhere: times in a million words; terms whose interval excludes 0")
 
@@ -227,15 +214,15 @@ def concordance(
     """Show a term in its contexts."""
     from embedtopics import topics
 
-    check_outputs(out)
+    show.check_outputs(out)
     lines = topics.concordance(
-        open_result(results), term, topic=topic, where=_selection(where), n_occurrences=n
+        show.open_result(results), term, topic=topic, where=_selection(where), n_occurrences=n
     )
-    write_outputs(out, lambda: lines)
-    side = max(10, (make_console().width - 20) // 2)
+    show.write_outputs(out, lambda: lines)
+    side = max(10, (show.make_console().width - 20) // 2)
     for line in lines.to_dict("records"):
-        left, right = printable(line["left"])[-side:], printable(line["right"])[:side]
-        say(f"{left:>{side}}  {printable(line['keyword'])}  {right}", no_wrap=True)
+        left, right = show.printable(line["left"])[-side:], show.printable(line["right"])[:side]
+        show.say(f"{left:>{side}}  {show.printable(line['keyword'])}  {right}", no_wrap=True)
 
 
 def effects(
@@ -247,10 +234,10 @@ def effects(
     """Estimate how the shares of topics depend on dates, groups and numbers."""
     from embedtopics import plots, topics
 
-    check_outputs(out, figure)
-    estimated = topics.effects(open_result(results), formula)
+    show.check_outputs(out, figure)
+    estimated = topics.effects(show.open_result(results), formula)
     table = estimated.marginal_effects().sort_values("p", kind="stable")
-    write_outputs(out, lambda: table, figure, lambda: plots.forest(estimated))
+    show.write_outputs(out, lambda: table, figure, lambda: plots.forest(estimated))
     rows, digits = [], 1 if (table["high"] - table["low"]).median() > 0.01 else 2
     for row in table.head(MOST_TOPICS).to_dict("records"):
         change = f"{row['level']}, not {row['reference']}" if row["level"] else f"a {row['unit']}"
@@ -258,7 +245,7 @@ def effects(
         p = f"{row['p']:.3f}" if row["p"] >= 0.001 else "<0.001"
         rows.append([row["label"], f"{row['covariate']}: {change}", points, f"{low} to {high}", p])
     columns = [("topic", "words"), ("change", "words"), ("points", "figure"), ("95 %", "line")]
-    print_table([*columns, ("p", "figure")], rows)
+    show.print_table([*columns, ("p", "figure")], rows)
     typer.echo(f"\npoints: change of the share in percentage points; {estimated.carries}")
     _print_end(estimated.decisions, out, figure)
 
@@ -271,21 +258,21 @@ def hierarchy(results: ResultsFolder, figure: OutFigure = None, out: OutTable = 
     """Print the hierarchy of the topics as a tree."""
     from embedtopics import plots, topics
 
-    check_outputs(out, figure)
-    tree = topics.hierarchy(open_result(results))
+    show.check_outputs(out, figure)
+    tree = topics.hierarchy(show.open_result(results))
     branching = []
     if tree.n_topics > READABLE:
         # With these levels every branch divides into about as many.
         branching = [round(tree.n_topics ** (1 / 3)), round(tree.n_topics ** (2 / 3))]
     text = topics.tree_text(tree, levels=branching)
-    write_outputs(
+    show.write_outputs(
         out,
         lambda: tree.to_frame(branching).assign(terms=lambda table: table["terms"].map(", ".join)),
         figure,
         lambda: plots.hierarchy(tree),
     )
     for line in text.splitlines():
-        typer.echo(printable(line))
+        typer.echo(show.printable(line))
     _print_end((), figure, out)
 
 
@@ -298,14 +285,14 @@ def find(
     """Find the topics nearest to a query."""
     from embedtopics.topics import find
 
-    result = open_result(results)
+    result = show.open_result(results)
     matches = find(result, query, n_topics=n, by=by)
     if not len(matches):
-        say("no topic matches")
+        show.say("no topic matches")
         return
     rows = []
     for row in matches.to_dict("records"):
         name = f"{row['label']}: " if result.topics[row["topic"]].is_named else ""
         rows.append([str(row["topic"]), f"{row['similarity']:.2f}", name + ", ".join(row["terms"])])
-    print_table([("topic", "number"), ("similarity", "number"), ("terms", "words")], rows)
-    say(f"\nby {matches['by'].iloc[0]}")
+    show.print_table([("topic", "number"), ("similarity", "number"), ("terms", "words")], rows)
+    show.say(f"\nby {matches['by'].iloc[0]}")

@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from embedtopics.cli import _display as show
 from embedtopics.cli import _options as opt
-from embedtopics.cli._display import (
-    check_outputs,
-    make_console,
-    open_result,
-    print_notes,
-    print_table,
-    printable,
-    run_server,
-    say,
-    spell_interval,
-    write_outputs,
-)
 from embedtopics.cli._errors import Commands
 from embedtopics.errors import InputError
 
@@ -29,9 +18,7 @@ if TYPE_CHECKING:
     from embedtopics.retrieval.results import Hit, SearchHits
 
 
-Where = Annotated[
-    str | None, Option(help="Filter, such as \"year >= 2020 and source == 'Le Monde'\".")
-]
+Where = Annotated[str | None, Option(help="Filter: \"year >= 2020 and source == 'Le Monde'\".")]
 
 
 def search(
@@ -44,26 +31,26 @@ def search(
     out: opt.OutTable = None,
 ) -> None:
     """Search an index by meaning, by words, or both."""
-    check_outputs(out)
+    show.check_outputs(out)
     reader = _load(index, encoder)
     search_mode: Any = mode
     hits = reader.search(" ".join(query), k, search_mode, where)
-    write_outputs(out, hits.to_frame)
+    show.write_outputs(out, hits.to_frame)
     _print_hits(hits)
 
 
 def _print_hits(hits: SearchHits) -> None:
     from rich.text import Text
 
-    console = make_console()
+    console = show.make_console()
     for rank, hit in enumerate(hits, 1):
-        say(Text(printable(_headline(rank, hit)), style="bold"), soft_wrap=True)
+        show.say(Text(show.printable(_headline(rank, hit)), style="bold"), soft_wrap=True)
         for line in hit.snippet.rich("bold yellow").wrap(console, max(20, console.width - 3)):
             line.rstrip()
-            say(Text("   ").append_text(line), soft_wrap=True)
+            show.say(Text("   ").append_text(line), soft_wrap=True)
     if not hits:
-        say("no document was found")
-    print_notes(decision.message for decision in hits.decisions)
+        show.say("no document was found")
+    show.print_notes(decision.message for decision in hits.decisions)
 
 
 def _headline(rank: int, hit: Hit) -> str:
@@ -87,18 +74,14 @@ def serve(
     """Serve a local page to search and read an index, with a JSON API."""
     from embedtopics.report import serve_index
 
-    run_server(serve_index(_load(index, encoder), port=port))
+    show.run_server(serve_index(_load(index, encoder), port=port))
 
 
 def search_eval(
     index: opt.IndexFolder,
-    queries: Annotated[
-        Path, Argument(readable=False, help="jsonl, csv or tsv file with id and text.")
-    ],
+    queries: Annotated[Path, Argument(readable=False, help="jsonl, csv or tsv with id and text.")],
     qrels: Annotated[Path, Argument(readable=False, help="Judgements as TREC qrels or BEIR tsv.")],
-    mode: Annotated[
-        list[str] | None, Option(help="dense, lexical or hybrid; default: all three.")
-    ] = None,
+    mode: Annotated[list[str] | None, Option(help="dense, lexical, hybrid; default: all.")] = None,
     k: Annotated[int, Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
     encoder: opt.MovedEncoder = None,
     out: opt.OutTable = None,
@@ -109,7 +92,7 @@ def search_eval(
     from embedtopics import evaluation
     from embedtopics.evaluation._files import read_qrels, read_queries
 
-    check_outputs(out)
+    show.check_outputs(out)
     judged = read_qrels(qrels)
     texts = {name: text for name, text in read_queries(queries).items() if name in judged}
     if not texts:
@@ -133,23 +116,23 @@ def search_eval(
     differences = {
         other: evaluation.compare_retrieval(scores[other], scores[last]) for other in others
     }
-    write_outputs(out, lambda: pd.concat(measures, ignore_index=True))
+    show.write_outputs(out, lambda: pd.concat(measures, ignore_index=True))
     rows = [
-        [row.measure, *(spell_interval(e.value, e.low, e.high, form=".3f") for e in estimates)]
+        [row.measure, *(show.spell_interval(e.value, e.low, e.high, form=".3f") for e in estimates)]
         for row, *estimates in zip(
             scores[last], *(one.scores.values() for one in scores.values()), strict=True
         )
     ]
-    print_table([(column, "text") for column in ("measure", *scores)], rows)
+    show.print_table([(column, "text") for column in ("measure", *scores)], rows)
     ndcg = f"ndcg@{min(10, k)}"
     for other, change in differences.items():
         [gain] = change.of(measure=ndcg)
-        difference = spell_interval(gain.difference, gain.low, gain.high, form="+.3f")
+        difference = show.spell_interval(gain.difference, gain.low, gain.high, form="+.3f")
         typer.echo(
             f"{last} - {other}: {ndcg} {difference}, "
             f"better for {gain.better:,} queries, worse for {gain.worse:,}"
         )
-    print_notes(d.message for one in scores.values() for d in one.decisions)
+    show.print_notes(d.message for one in scores.values() for d in one.decisions)
 
 
 app = Commands(help="Build and maintain a search index of documents.", no_args_is_help=True)
@@ -191,7 +174,7 @@ def build(
         corpus, out, encoder=loaded, words=words.replace(" ", "").split(","), overwrite=overwrite
     )  # fmt: skip
     _print_decisions(index)
-    shown = printable(str(out))
+    shown = show.printable(str(out))
     typer.echo(f'indexed: {_described(index)}\nnext: embedtopics search {shown} "your question"')
 
 
@@ -202,9 +185,7 @@ def add(
     text: opt.TextColumn = None,
     id: opt.IdColumn = None,
     time: opt.TimeColumn = None,
-    update: Annotated[
-        bool, Option("--update", help="Replace documents that have the same id.")
-    ] = False,
+    update: Annotated[bool, Option("--update", help="Replace documents of the same id.")] = False,
     encoder: opt.MovedEncoder = None,
     encoding: opt.FileEncoding = "utf-8",
 ) -> None:
@@ -223,9 +204,7 @@ def add(
 
 
 @app.command()
-def remove(
-    index: opt.IndexFolder, ids: Annotated[list[str], Argument(help="Ids of documents.")]
-) -> None:
+def remove(index: opt.IndexFolder, ids: Annotated[list[str], Argument(help="Ids.")]) -> None:
     """Remove documents by id."""
     writer = _load(index)
     n = writer.remove(ids)
@@ -251,7 +230,7 @@ def check(index: opt.IndexFolder) -> None:
     damage = find_damage(index) if problems else []
     for problem in problems:
         kind = "damaged" if problem in damage else "note"
-        typer.echo(f"{kind}: {printable(str(problem))}")
+        typer.echo(f"{kind}: {show.printable(str(problem))}")
     if damage:
         raise typer.Exit(DAMAGED)
     typer.echo(f"no damage: {_described(_load(index))}")
@@ -263,7 +242,7 @@ def info(index: opt.IndexFolder) -> None:
     reader = _load(index)
     typer.echo(_described(reader))
     listed = ", ".join(f"{name} ({kind})" for name, kind in reader.columns.items())
-    typer.echo(f"columns: {printable(listed) or 'none'}")
+    typer.echo(f"columns: {show.printable(listed) or 'none'}")
     columns = [(name, "number") for name in ("segment", "passages", "recall@10", "MB")]
     columns.insert(2, ("kind", "text"))
     rows = []
@@ -272,18 +251,18 @@ def info(index: opt.IndexFolder) -> None:
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
         cells = [about["segment"], f"{about['n']:,}", str(about["kind"])]
         rows.append([*cells, f"{about['measured']['recall']:.3f}", f"{size / 1e6:,.1f}"])
-    print_table(columns, rows)
+    show.print_table(columns, rows)
 
 
 @app.command()
 def topics(index: opt.IndexFolder, results: opt.ResultsFolder) -> None:
     """Attach topics to the documents, for hits and filters such as "topic == 3"."""
     writer = _load(index)
-    writer.topics(open_result(results))
+    writer.topics(show.open_result(results))
     n = sum(document.metadata["topic"] is not None for document in writer)
     typer.echo(
-        f"attached: topics to {n:,} of {_described(writer)}\n"
-        f'next: embedtopics search {printable(str(index))} "your question" --where "topic == 0"'
+        f"attached: topics to {n:,} of {_described(writer)}\nnext: embedtopics search "
+        f'{show.printable(str(index))} "your question" --where "topic == 0"'
     )
 
 
@@ -295,10 +274,10 @@ def _load(folder: Path, encoder: str | None = None) -> SearchIndex:
 
 def _described(index: SearchIndex) -> str:
     """Describe an index in one line."""
-    return printable(
+    return show.printable(
         f"{str(index).removeprefix('SearchIndex(').removesuffix(')')} in {index.folder}"
     )
 
 
 def _print_decisions(index: SearchIndex) -> None:
-    print_notes((decision.message for decision in index.decisions), stderr=True)
+    show.print_notes((decision.message for decision in index.decisions), stderr=True)

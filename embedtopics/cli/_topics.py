@@ -12,24 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer import Argument, Option
 
+from embedtopics.cli import _display as show
 from embedtopics.cli import _options as opt
-from embedtopics.cli._display import (
-    CONTENT,
-    PAGE,
-    SAMPLED,
-    check_results_folder,
-    check_target,
-    is_results_folder,
-    print_inspection,
-    print_notes,
-    print_topics,
-    print_written,
-    printable,
-    read_results_folder,
-    say,
-    spell_seconds,
-    write_results_folder,
-)
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,12 +30,8 @@ def topics(
     time: opt.TimeColumn = None,
     group: opt.GroupColumn = None,
     encoder: opt.EncoderName = None,
-    n_topics: Annotated[
-        str, Option("--topics", help="auto, fine, coarse, or an exact number.")
-    ] = "auto",
-    replicates: Annotated[
-        int, Option(min=0, help="Replicates that measure each topic's stability.")
-    ] = 20,
+    n_topics: Annotated[str, Option("--topics", help="auto, fine, coarse or a number.")] = "auto",
+    replicates: Annotated[int, Option(min=0, help="Replicates that measure stability.")] = 20,
     sample: Annotated[
         int | None,
         Option(min=2, help="Fit a sample of this size, without replicates; assign the rest."),
@@ -62,9 +42,7 @@ def topics(
     ] = None,
     passages: Annotated[bool, Option("--passages", help="Fit passages of texts.")] = False,
     words: opt.Words = "auto",
-    stop_words: Annotated[
-        str, Option(help="Words to leave out besides the lists, with commas.")
-    ] = "",
+    stop_words: Annotated[str, Option(help="More words to leave out, with commas.")] = "",
     seed_words: Annotated[
         list[str] | None,
         Option(help='Topic to find: "migration: border, asylum" (repeatable).'),
@@ -77,7 +55,7 @@ def topics(
     from embedtopics.topics import SeedWords, TopicModel
     from embedtopics.topics._clusters import Resolution
 
-    if is_results_folder(file):
+    if show.is_results_folder(file):
         remedy = "read them at another resolution with embedtopics resolution"
         raise InputError(f"{file} holds results; {remedy}, or name a file of documents")
     number = int(n_topics) if n_topics.isdecimal() else n_topics
@@ -112,12 +90,12 @@ def _find_topics(
     from embedtopics.topics._model import DEFAULT_ENCODER
     from embedtopics.topics.growing._sample import fit_sample
 
-    check_results_folder(out)
+    show.check_results_folder(out)
     require_text(corpus)
     begin = time.perf_counter()
     name = encoder or DEFAULT_ENCODER
     loaded = resolve_encoder(name, cached=True)
-    print_inspection(corpus, inspect_corpus(corpus, loaded), stderr=True)
+    show.print_inspection(corpus, inspect_corpus(corpus, loaded), stderr=True)
     if student is not None:
         # By default a teacher computes in float32, which takes twice as long.
         precision = loaded.transformer.precision if loaded.transformer else None
@@ -134,20 +112,20 @@ def _find_topics(
             result, rows = assignment.result, assignment.to_frame()
     if replicates and result.topics and rows is None:
         result = with_stability(result, replicates)
-    write_results_folder(result, out, title=f"Topics of {corpus.source}", rows=rows)
+    show.write_results_folder(result, out, title=f"Topics of {corpus.source}", rows=rows)
     typer.echo()
-    print_topics(result)
+    show.print_topics(result)
     # How a number of topics was met.
     met = [d for d in result.decisions if d.stage == "clustering"]
-    print_notes(d.message for d in met if d.name not in ("uninformative", "outside"))
-    say(
+    show.print_notes(d.message for d in met if d.name not in ("uninformative", "outside"))
+    show.say(
         f"\n{result.n_topics} topics cover {result.coverage:.0%} of the texts; "
-        f"{spell_seconds(time.perf_counter() - begin)} in all."
+        f"{show.spell_seconds(time.perf_counter() - begin)} in all."
     )
-    print_written(out, CONTENT if rows is None else CONTENT | SAMPLED)
+    show.print_written(out, show.CONTENT if rows is None else show.CONTENT | show.SAMPLED)
     typer.echo(f"\nnext: open {out / 'report.html'} in a browser; in Python:")
     typer.echo(f'  model = embedtopics.TopicModel.load("{out / "model"}")')
-    say('  model.predict(["a new text"])')
+    show.say('  model.predict(["a new text"])')
 
 
 def _student_of(corpus: Corpus, n: int, teacher: BaseEncoder, folder: Path) -> BaseEncoder:
@@ -173,7 +151,7 @@ def resolution(
     from embedtopics.topics import at_resolution, with_stability
 
     target = results if out is None else out
-    before = read_results_folder(results)
+    before = show.read_results_folder(results)
     permanent = {"at_resolution", "update_terms"}  # settings of terms outlive a resolution
     edits = list(dict.fromkeys(e.name for e in before.history if e.name not in permanent))
     if edits and target == results and not overwrite:
@@ -181,14 +159,14 @@ def resolution(
             f"{results} was edited by hand, and another resolution would replace these edits; "
             "name another folder with --out, or add --overwrite"
         )
-    check_results_folder(target)
+    show.check_results_folder(target)
     after = at_resolution(before, int(level) if level.isdecimal() else level)
     if before.stability is not None and after.topics:
         after = with_stability(after, before.stability.n_replicates)
-    write_results_folder(after, target)
-    print_topics(after)
+    show.write_results_folder(after, target)
+    show.print_topics(after)
     if edits:
-        say(
+        show.say(
             f"\nnote: these topics do not have the earlier edits ({', '.join(edits)}); their "
             "names are made from their terms",
             style="yellow",
@@ -218,9 +196,7 @@ def inspect(
     text: opt.TextColumn = None,
     encoder: opt.EncoderName = None,
     encoding: opt.FileEncoding = "utf-8",
-    sample: Annotated[
-        int | None, Option(min=2, help="Also draw a map of a sample of this size.")
-    ] = None,
+    sample: Annotated[int | None, Option(min=2, help="Also map a sample of this size.")] = None,
 ) -> None:
     """Inspect a file: columns, languages, truncated texts, and the time that a fit would take."""
     from embedtopics.corpus import Corpus
@@ -234,7 +210,7 @@ def inspect(
     page = None
     if sample is not None:
         page = Path(f"{file.name.split('.')[0] or 'sample'}-sample.html")
-        check_target(page, PAGE)
+        show.check_target(page, show.PAGE)
     corpus = Corpus.from_file(file, text=text, encoding=encoding)
     guessed: dict[str, Any] = {"text": corpus.text_column, **guess_columns(corpus.metadata)}
     if any(guessed.values()):
@@ -242,18 +218,18 @@ def inspect(
     require_text(corpus)
     loaded = resolve_encoder(encoder or DEFAULT_ENCODER, cached=True)
     inspection = inspect_corpus(corpus, loaded)
-    print_inspection(corpus, inspection)
+    show.print_inspection(corpus, inspection)
     if page is not None and sample is not None:
         _map_sample(corpus, loaded, sample, page)
     guessed["encoder"] = MULTILINGUAL if inspection.warnings else encoder
     guessed["encoding"] = None if encoding == "utf-8" else encoding
-    name = shlex.quote(printable(str(file))) + " --passages" * inspection.is_long
+    name = shlex.quote(show.printable(str(file))) + " --passages" * inspection.is_long
     typer.echo(f"\nnext: embedtopics topics {name} {_as_options(guessed)} --out results")
 
 
 def _as_options(values: Mapping[str, str | list[str] | None]) -> str:
     texts = {k: v if isinstance(v, str) else ",".join(v) for k, v in values.items() if v}
-    return " ".join(f"--{name} {shlex.quote(printable(v))}" for name, v in texts.items())
+    return " ".join(f"--{name} {shlex.quote(show.printable(v))}" for name, v in texts.items())
 
 
 def _map_sample(corpus: Corpus, encoder: BaseEncoder, size: int, path: Path) -> None:
@@ -263,7 +239,7 @@ def _map_sample(corpus: Corpus, encoder: BaseEncoder, size: int, path: Path) -> 
 
     rows = corpus.distinct().first_rows[:size]  # ordered by content hash: a fair sample
     model = TopicModel(encoder, random_state=42).fit(corpus.take(sorted(rows.tolist())))
-    say(f"\ntopics of a sample of {len(rows):,} texts:")
-    print_topics(model.result_, most=12)
+    show.say(f"\ntopics of a sample of {len(rows):,} texts:")
+    show.print_topics(model.result_, most=12)
     write_report(model.result_, path, title=f"A sample of {corpus.source}")
     typer.echo(f"\nmap of the sample: {path}")

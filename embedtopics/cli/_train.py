@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Iterator
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
@@ -14,14 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from typer import Argument, Option
 
+from embedtopics.cli import _display as show
 from embedtopics.cli import _options as opt
-from embedtopics.cli._display import PAGE, check_target
 from embedtopics.cli._errors import Commands, options_named
 from embedtopics.errors import InputError
 from embedtopics.training._settings import TrainingSettings
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from embedtopics.training import Examples
+    from embedtopics.training.results import Change, Diagnosis, TrainingReport
 
 app = Commands(
     help="Train an encoder on your examples or texts, and report whether it improved.",
@@ -34,7 +38,7 @@ MEASURED, TRAINED = "Evaluation", "Training"
 """Headings of the options in a help text."""
 
 ExamplesFile = Annotated[
-    Path, Argument(readable=False, help="csv, tsv, jsonl, json or parquet (each also .gz).")
+    Path, Argument(readable=False, help="csv, tsv, jsonl, json, parquet (or .gz).")
 ]
 
 
@@ -48,9 +52,7 @@ class TrainOptions:
 
     out: Annotated[Path, _option("Folder for the encoder and its report.")]
     encoder: opt.Checkpoint = "all-MiniLM-L6-v2"
-    columns: Annotated[
-        str | None, _option("Columns of the texts, with commas; found by their names.")
-    ] = None
+    columns: Annotated[str | None, _option("Columns of texts; found by their names.")] = None
     label: Annotated[str | None, _option("Column of labels or scores; found by its name.")] = None
     label_order: Annotated[
         str | None, _option("Classes of the labels 0, 1, 2: entailment,neutral,contradiction.")
@@ -62,12 +64,8 @@ class TrainOptions:
     validation: Annotated[
         Path | None, _option("Examples that select the weights; default: a tenth.", MEASURED)
     ] = None
-    test: Annotated[
-        Path | None, _option("Held-out examples, scored before and after training.", MEASURED)
-    ] = None
-    corpus: Annotated[
-        Path | None, _option("Documents whose neighbors and topics are compared.", MEASURED)
-    ] = None
+    test: Annotated[Path | None, _option("Examples scored before and after.", MEASURED)] = None
+    corpus: Annotated[Path | None, _option("Documents to compare.", MEASURED)] = None
     classes: Annotated[
         str | None, _option("Column of --corpus with the classes of its documents.", MEASURED)
     ] = None
@@ -75,9 +73,7 @@ class TrainOptions:
     drop_invalid: Annotated[
         bool, Option("--drop-invalid", help="Leave out rows with a missing text or label.")
     ] = False
-    resume: Annotated[
-        bool, Option("--resume/--fresh", help="Continue from a checkpoint of the same run.")
-    ] = True
+    resume: Annotated[bool, Option("--resume/--fresh", help="Continue a run.")] = True
     overwrite: opt.Overwrite = False
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -110,7 +106,7 @@ def takes(names: Iterable[str] = COMMON) -> Callable[[Callable[..., None]], Call
             settings = {one.name: values.pop(one.name) for one in tuning}
             TrainingSettings(**settings)  # checked before any file is read
             options = {one.name: values.pop(one.name) for one in shared}
-            check_target(options["report"], PAGE, "--report")
+            show.check_target(options["report"], show.PAGE, "--report")
             if options.get("classes") is not None and options["corpus"] is None:
                 raise InputError("--classes names a column of --corpus; give both")
             command(**values, options=TrainOptions(settings=settings, **options))
@@ -201,9 +197,8 @@ def read_folder(
 ) -> None:
     """Print the report of a training run again."""
     from embedtopics import training
-    from embedtopics.cli._training_report import print_report
 
-    check_target(report, PAGE, "--report")
+    show.check_target(report, show.PAGE, "--report")
     print_report(training.read_report(folder), folder, page=report)
 
 
@@ -259,7 +254,6 @@ def run_training(
 ) -> None:
     """Train with a function of `embedtopics.training`, draw the curves and print the report."""
     from embedtopics import training
-    from embedtopics.cli._training_report import print_report
     from embedtopics.corpus import Corpus
 
     if options.corpus is not None:
@@ -305,3 +299,129 @@ def _resumption_announced(out: Path) -> Iterator[None]:
                 err=True,
             )
         raise
+
+
+GOOD = ("just right", "could learn more")
+"""Verdicts after which there is nothing to warn of."""
+
+
+def print_report(
+    report: TrainingReport,
+    folder: Path,
+    *,
+    page: Path | None = None,
+    documents: Path | None = None,
+    text: str | None = None,
+) -> None:
+    """Print a report on stdout and its decisions on stderr, and write its page."""
+    if page is not None:
+        from embedtopics.report import write_report
+
+        write_report(report, page)
+    show.print_notes([note.message for note in report.decisions], stderr=True)
+    warnings = _warnings(report)
+    for warning in warnings:
+        show.say(f"WARNING: {show.printable(warning)}", style="bold red", soft_wrap=True)
+    if warnings:
+        show.say()
+    show.print_lines(_of_training(report))
+    show.say()
+    _print_diagnosis(report.diagnosis)
+    if report.before_after:
+        show.say("\nbefore and after:", style="bold")
+        print_changes(report.before_after)
+    show.say(f"\nencoder written to {show.printable(str(folder))}:", soft_wrap=True)
+    show.say("  training-report   this report; print it with embedtopics train read")
+    show.say("  README.md         the model card")
+    if page is not None:
+        show.say(f"report written to {show.printable(str(page))}", soft_wrap=True)
+    if report.stopped != "loss not finite":
+        column = [] if documents is None or text is None else ["--text", text]
+        command = ["embedtopics", "topics", str(documents or "articles.csv"), *column]
+        command += ["--out", "topics", "--encoder", str(folder)]
+        show.say(f"\nnext: {show.printable(shlex.join(command))}", soft_wrap=True)
+
+
+def _warnings(report: TrainingReport) -> list[str]:
+    """Return the reasons not to trust this run."""
+    warnings, verdict = [], report.diagnosis.verdict
+    if report.stopped == "loss not finite":
+        warnings.append(
+            f"training failed: the loss was not finite after step "
+            f"{report.n_steps:,}; the encoder has the weights of step {report.best_step:,}"
+        )
+    if verdict == "uncertain":
+        warnings.append("the learning curves are inconclusive")
+    elif verdict not in GOOD:
+        warnings.append(f"the learning curves show a problem: {verdict}")
+    worse = [
+        f"worse than before on {change.task}: {change.metric} {change.before:.3f} to "
+        f"{change.after:.3f}"
+        for change in report.before_after
+        if change.verdict == "worse"
+    ]
+    if report.best_step:
+        return warnings + worse
+    nothing = "training brought no improvement on the validation examples: the encoder is unchanged"
+    return [*warnings, nothing, *worse]
+
+
+def _of_training(report: TrainingReport) -> dict[str, str]:
+    data = report.data
+    learned = f"{data['n_train']:,} examples of {data['train'] or 'the input'}"
+    if (n_used := data.get("n_learned_from", data["n_train"])) != data["n_train"]:
+        learned += f"; {n_used:,} after conversion for the objective"
+    validated = f"{data['n_validation']:,} examples of {data['validation'] or 'the input'}"
+    if shared := data.get("n_texts_shared_with_validation"):
+        validated += f"; {shared:,} of their texts are also training texts"
+    rate = f"{report.examples_per_second:,.0f} examples per second"
+    return {
+        "objective": f"{report.objective}, from {report.base}",
+        "learned from": learned,
+        "validated on": validated,
+        "steps": f"{report.n_steps:,} ({report.stopped}); step {report.best_step:,} kept",
+        "time": f"{show.spell_seconds(report.seconds)} of training, {rate}",
+    }
+
+
+def _print_diagnosis(diagnosis: Diagnosis) -> None:
+    confidence = diagnosis.confidence
+    sure = f" (confidence {confidence:.0%})" if confidence == confidence else ""
+    show.say(f"verdict: {show.printable(diagnosis.verdict)}{sure}", style="bold")
+    for evidence in diagnosis.evidence:
+        show.say(f"  - {show.printable(evidence.says)}", soft_wrap=True)
+    for number, advice in enumerate(diagnosis.advice):
+        heading = "" if number else "\nadvice:\n"
+        show.say(f"{heading}  - {show.printable(advice)}", soft_wrap=True)
+
+
+def print_changes(changes: Sequence[Change]) -> None:
+    from rich.text import Text
+
+    columns = [("", "words"), ("before", "figure"), ("after", "figure")]
+    columns += [("difference, 95 %", "line"), ("", "words")]
+    rows: list[list[str | Text]] = []
+    notes: list[str] = []
+    task = ""
+    for change in changes:
+        if change.task != task:
+            task, n_times = change.task, change.n_test_evaluations
+            times = f" (scored {n_times} times so far)" if n_times > 1 else ""
+            rows.append([Text(show.printable(f"{task}{times}"), style="bold")])
+        notes = list(dict.fromkeys([*notes, *filter(None, [change.note])]))
+        mark = f" ({notes.index(change.note) + 1})" if change.note else ""
+        style = {"worse": "red", "better": "green"}.get(change.verdict, "")
+        metric = f"  {change.metric}, n = {change.n:,}"
+        verdict = Text(show.printable(f"{change.verdict}{mark}"), style=style)
+        figures = [f"{x:.3f}" if x == x else "-" for x in (change.before, change.after)]
+        rows.append(
+            [
+                metric,
+                *figures,
+                show.spell_interval(change.difference, change.low, change.high, form="+.3f"),
+                verdict,
+            ]
+        )
+    show.print_table(columns, rows)
+    for number, note in enumerate(notes, 1):
+        show.say(f"({number}) {show.printable(note)}", soft_wrap=True)

@@ -21,11 +21,9 @@ def embed(
     id: opt.IdColumn = None,
     encoder: opt.EncoderName = None,
     precision: Annotated[
-        str | None, Option(help="float32 or int8 (default on a CPU: faster, less exact).")
+        str | None, Option(help="float32, or int8 (faster; default on a CPU).")
     ] = None,
-    queries: Annotated[
-        bool, Option("--queries", help="Use the checkpoint's prompt for queries.")
-    ] = False,
+    queries: Annotated[bool, Option("--queries", help="Use the prompt for queries.")] = False,
     encoding: opt.FileEncoding = "utf-8",
 ) -> None:
     """Write the vectors of the texts of a file, in the order of its rows."""

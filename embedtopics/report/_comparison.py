@@ -27,29 +27,15 @@ from embedtopics.report._sections import decisions_section, settings_section
 
 _BINS = 10
 _MEANINGS = {
-    "knn_accuracy": "labels predicted from the nearest neighbours",
-    "probe_accuracy": "labels predicted by a linear model, on held-out documents",
-    "probe_macro_f1": "the same model, all labels weighted equally",
-    "silhouette": "separation of the labels; not for comparing encoders",
-    "trustworthiness": "neighbours on the map that are neighbours in the embeddings",
-    "continuity": "neighbours in the embeddings that are neighbours on the map",
+    "knn_accuracy": "labels predicted from the nearest neighbours; ",
+    "probe_accuracy": "labels predicted by a linear model, on held-out documents; ",
+    "probe_macro_f1": "the same model, all labels weighted equally; ",
+    "silhouette": "separation of the labels; not for comparing encoders; ",
+    "trustworthiness": "neighbours on the map that are neighbours in the embeddings; ",
+    "continuity": "neighbours in the embeddings that are neighbours on the map; ",
 }
-"""Short explanations of the measures."""
-
 _COSTS = ("documents_per_second", "megabytes")
 """Measures without an interval, shown below the others."""
-
-
-def summary(result: Comparison) -> str:
-    """Return the most important figures as tiles."""
-    figures = (
-        ("Rows", f"{len(result.corpus):,}"),
-        ("Distinct documents", f"{len(result.documents):,}"),
-        ("Encoders", f"{len(result.encoders):,}"),
-        ("Neighbours compared", f"{_depth(result):,}"),
-        ("Coloured by", text(result.grouped_by, 80)),
-    )
-    return tiles(figures)
 
 
 def _depth(result: Comparison) -> int:
@@ -65,7 +51,7 @@ def scores_section(result: Comparison) -> str:
     heads = "".join(f'<th scope="col"><bdi>{text(name, 60)}</bdi></th>' for name in result.names)
     body = "\n".join(
         f'<tr><th scope="row">{text(name_measure(row.measure), 120)}'
-        f'<span class="id">{_explain(row)}</span></th>'
+        f'<span class="id">{_MEANINGS.get(row.measure, "")}{row.n:,} documents</span></th>'
         + "".join(f"<td>{_score(score, row)}</td>" for score in row.scores)
         + "</tr>"
         for row in rows
@@ -73,7 +59,13 @@ def scores_section(result: Comparison) -> str:
     costs = (
         ("Dimensions", [f"{view.dimensions:,}" for view in result.encoders]),
         ("Time to encode", [_seconds(view.seconds) for view in result.encoders]),
-        *(("Texts per second", [_rate(score.value) for score in row.scores]) for row in speed),
+        *(
+            (
+                "Texts per second",
+                [f"{s.value:.1f}" if s.value < 10 else spell(s.value) for s in row.scores],
+            )
+            for row in speed
+        ),
         ("Memory of the vectors", [f"{view.megabytes:,.1f} MB" for view in result.encoders]),
     )
     price = "\n".join(
@@ -92,22 +84,11 @@ def scores_section(result: Comparison) -> str:
     )
 
 
-def _explain(row: ScoreRow) -> str:
-    """Return the explanation of a measure and its number of documents."""
-    meaning = _MEANINGS.get(row.measure)
-    return f"{meaning}; {row.n:,} documents" if meaning else f"{row.n:,} documents"
-
-
 def _seconds(value: float) -> str:
     """Return a time in seconds or minutes; a dash if it is unknown."""
     if math.isnan(value):
         return spell(value)
     return f"{value:,.1f} s" if value < 120 else f"{value / 60:,.0f} min"
-
-
-def _rate(value: float) -> str:
-    """Return a rate with one decimal place below 10."""
-    return spell(value) if math.isnan(value) or value >= 10 else f"{value:.1f}"
 
 
 def _score(score: ScoreInterval, row: ScoreRow) -> str:
@@ -160,13 +141,10 @@ def differences_section(result: Comparison) -> str:
 def _difference(row: Mapping[Hashable, Any] | None) -> str:
     if row is None or math.isnan(row["difference"]):
         return spell(math.nan)
-    value, low, high = (_signed(row[key]) for key in ("difference", "low", "high"))
+    ends = [row[key] for key in ("difference", "low", "high")]
+    value, low, high = ("+" * (end > 0) + spell(end) for end in ends)
     shown = f"<strong>{value}</strong>" if row["low"] > 0 or row["high"] < 0 else value
     return f'{shown} <span class="interval">[{low}, {high}]</span>'
-
-
-def _signed(value: float) -> str:
-    return ("+" if value > 0 else "") + spell(value)
 
 
 def overlaps_section(result: Comparison) -> str:
@@ -174,16 +152,11 @@ def overlaps_section(result: Comparison) -> str:
     if not result.overlaps:
         return ""
     k, n_others = _depth(result), max(len(result.documents) - 1, 1)
-    chance = chance_overlap(n_others + 1, max(min(k, n_others), 1))
-    rows = [_overlap_cells(result, overlap, chance) for overlap in result.overlaps]
-    head = (
-        "Encoders",
-        "Jaccard",
-        "by chance",
-        "Rank-biased overlap",
-        "by chance",
-        "Documents by Jaccard, 0 to 1",
-    )
+    by_chance = chance_overlap(n_others + 1, max(min(k, n_others), 1))
+    chance = [f"{value:.3f}" if value >= 0.001 else "below 0.001" for value in by_chance]
+    rows = [_overlap_cells(result, overlap, *chance) for overlap in result.overlaps]
+    head = ("Encoders", "Jaccard", "by chance", "Rank-biased overlap", "by chance",
+            "Documents by Jaccard, 0 to 1")  # fmt: skip
     return section(
         "overlaps",
         "Neighbours in common",
@@ -197,28 +170,18 @@ def overlaps_section(result: Comparison) -> str:
 
 
 def _overlap_cells(
-    result: Comparison, overlap: Overlap, chance: tuple[float, float]
-) -> tuple[str, ...]:
+    result: Comparison, overlap: Overlap, jaccard_chance: str, biased_chance: str
+) -> list[str]:
     views = [result.encoders[place] for place in (overlap.first, overlap.second)]
     first, second = (f"<bdi>{text(view.name, 60)}</bdi>" for view in views)
     both = views[0].has_neighbors & views[1].has_neighbors
-    jaccard, rank_biased = overlap.jaccard[both], overlap.rank_biased[both]
-    return (
-        f"{first} &ndash; {second}",
-        _mean(jaccard),
-        _chance(chance[0]),
-        _mean(rank_biased),
-        _chance(chance[1]),
-        _histogram(jaccard),
+    jaccard, rank_biased = (
+        spell(float(values[both].mean(dtype=np.float64)) if both.any() else math.nan)
+        for values in (overlap.jaccard, overlap.rank_biased)
     )
-
-
-def _chance(value: float) -> str:
-    return f"{value:.3f}" if value >= 0.001 else "below 0.001"
-
-
-def _mean(values: FloatArray) -> str:
-    return spell(float(values.mean(dtype=np.float64)) if len(values) else math.nan)
+    histogram = _histogram(overlap.jaccard[both])
+    names = f"{first} &ndash; {second}"
+    return [names, jaccard, jaccard_chance, rank_biased, biased_chance, histogram]
 
 
 def _histogram(values: FloatArray) -> str:
@@ -288,7 +251,15 @@ def comparison_html(result: Comparison, *, title: str | None = None) -> str:
     panels = [
         Panel(view.name, view.map, result.groups, groups, view.graph) for view in result.encoders
     ]
-    n_encoders = spell_count(len(result.encoders), "encoder", "encoders")
+    n_encoders = len(result.encoders)
+    figures = (
+        ("Rows", f"{len(result.corpus):,}"),
+        ("Distinct documents", f"{len(result.documents):,}"),
+        ("Encoders", f"{n_encoders:,}"),
+        ("Neighbours compared", f"{_depth(result):,}"),
+        ("Coloured by", text(result.grouped_by, 80)),
+    )
+    on = f"{spell_count(n_encoders, 'encoder', 'encoders')} on"
     content = Content(
         corpus=result.corpus,
         documents=result.documents,
@@ -296,14 +267,14 @@ def comparison_html(result: Comparison, *, title: str | None = None) -> str:
         colors=group_colors(result),
         tokens=result.tokens,
         term_counts=result.term_counts,
-        heading=title or corpus_title(f"{n_encoders} on", result.corpus.source, len(result.corpus)),
+        heading=title or corpus_title(on, result.corpus.source, len(result.corpus)),
         units=("group", result.grouped_by[:1].upper() + result.grouped_by[1:]),
     )
     return linked_page(
         content,
         [
             '<div id="study">',
-            summary(result),
+            tiles(figures),
             scores_section(result),
             differences_section(result),
             overlaps_section(result),

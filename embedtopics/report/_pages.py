@@ -43,7 +43,14 @@ def _classification(
         figures = {"confusion": ("Confusion of classes", confusion(report)), **figures}
     if report.risk_coverage is not None:
         figures["risk"] = ("Error at lower coverage", risk_coverage(report))
-    parts = [_summary(report), _overall(report), _by_class(report)]
+    times = "once" if report.n_looks == 1 else f"{report.n_looks:,} times"
+    summary = (
+        f"<p>{report.n:,} labelled test texts in {report.n_groups:,} groups of near-duplicates. "
+        f"The classifier was evaluated on them {times}. Changes made because of an evaluation "
+        "make the next figures too high.</p>\n"
+        f"<p>Expected calibration error: {report.calibration_error:.3f}.</p>"
+    )
+    parts = [section("summary", "Summary", summary), _overall(report), _by_class(report)]
     return _page(title or "Report of a classifier", parts, figures, tables, report.decisions)
 
 
@@ -109,18 +116,6 @@ def _points(sentences: Iterable[str]) -> str:
     return f"<ul>{items}</ul>" if items else "<p>None.</p>"
 
 
-def _summary(report: ClassificationReport) -> str:
-    times = "once" if report.n_looks == 1 else f"{report.n_looks:,} times"
-    return section(
-        "summary",
-        "Summary",
-        f"<p>{report.n:,} labelled test texts in {report.n_groups:,} groups of near-duplicates. "
-        f"The classifier was evaluated on them {times}. Changes made because of an evaluation "
-        "make the next figures too high.</p>",
-        f"<p>Expected calibration error: {report.calibration_error:.3f}.</p>",
-    )
-
-
 def _figure(score: Score) -> str:
     if score.low != score.low:  # the precision of a class that is never predicted
         return "&ndash;"
@@ -143,10 +138,8 @@ def _by_class(report: ClassificationReport) -> str:
     """Return precision, recall and F1 of each class."""
     rows = []
     for name in report.classes:
-        scores = [
-            report.of(of="classifier", metric=metric, name=name)[0]
-            for metric in ("precision", "recall", "f1")
-        ]
+        metrics = ("precision", "recall", "f1")
+        scores = [report.of(of="classifier", metric=one, name=name)[0] for one in metrics]
         rows.append([text(name, 60), f"{scores[0].n:,}", *map(_figure, scores)])
     heads = ["class", "texts", "precision", "recall", "F1"]
     return section("classes", "Scores by class", table(heads, rows))

@@ -71,7 +71,8 @@ class SearchServer(LocalServer):
     def search(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the hits of a query."""
         _check_names(request, ("q", "k", "mode", "where", "min_score"))
-        query, k, mode, where = _one(request, "q"), _count(request), _mode(request), _where(request)
+        query, k, where = _one(request, "q"), _count(request), _where(request)
+        mode: Any = _one(request, "mode", "hybrid")
         with self._lock:
             hits = self.index.search(query, k, mode, where, min_score=_least_score(request))
         return _hits(hits)
@@ -91,7 +92,7 @@ class SearchServer(LocalServer):
         _check_names(request, ("q", "by", "mode", "where", "min_score"))
         query, columns = _one(request, "q", "") or None, list(request.get("by", []))
         least = {"min_score": _least_score(request)} if "min_score" in request else {}
-        mode, where = _mode(request), _where(request)
+        mode, where = _one(request, "mode", "hybrid"), _where(request)
         with self._lock:
             counts = self.index.facets(query, columns, where, mode=mode, **least)
         facets: dict[str, list[list[Any]]] = {name: [] for name in columns}
@@ -149,10 +150,6 @@ def _one(request: Mapping[str, Any], name: str, default: str | None = None) -> s
 
 def _where(request: Mapping[str, Any]) -> str | None:
     return _one(request, "where", "") or None
-
-
-def _mode(request: Mapping[str, Any]) -> Any:
-    return _one(request, "mode", "hybrid")
 
 
 def _count(request: Mapping[str, Any]) -> int:

@@ -9,20 +9,13 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.checks import is_whole
+from embedtopics._utils.display import spell_count
 from embedtopics.decisions import Decision
 from embedtopics.plots._colors import topic_colors
 from embedtopics.report._markup import bar, dot, flatten, section, table, text, tiles
 from embedtopics.topics.results import Topic, TopicResult
 
-_STAGES = {
-    "corpus": "Corpus",
-    "encoder": "Encoder",
-    "neighbors": "Neighbours",
-    "reduction": "Reduction",
-    "clustering": "Clustering",
-    "terms": "Terms",
-}
-_TEXT_LENGTH = 400
+_STAGES = ("corpus", "encoder", "neighbors", "reduction", "clustering", "terms")
 _LARGEST, _GROUPS, _MOST_DAYS = 15, 6, 150_000
 """Topics and groups of the tables over time and by group, and the days of 400 years."""
 
@@ -47,8 +40,12 @@ def summary(result: TopicResult) -> str:
         figures.append(("Agreement of replicates (ARI)", f"{index:.2f}"))
     if encoder := encoder_name(result):
         figures.append(("Encoder", text(encoder, 60)))
-    if period := _period(result):
-        figures.append(("Period", period))
+    if (times := result.corpus.time) is not None and times.notna().any():
+        ends = (
+            f'<span class="nowrap">{t.date().isoformat()}</span>'
+            for t in (times.min(), times.max())
+        )
+        figures.append(("Period", " &ndash; ".join(ends)))
     return tiles(figures)
 
 
@@ -58,14 +55,6 @@ def encoder_name(result: TopicResult) -> str:
     if isinstance(encoder, Mapping):
         encoder = encoder.get("name")
     return "given embeddings" if encoder == "given" else str(encoder or "")
-
-
-def _period(result: TopicResult) -> str:
-    times = result.corpus.time
-    if times is None or times.isna().all():
-        return ""
-    first, last = times.min().date().isoformat(), times.max().date().isoformat()
-    return f'<span class="nowrap">{first}</span> &ndash; <span class="nowrap">{last}</span>'
 
 
 IN_METHODS = (
@@ -126,11 +115,8 @@ def _stage(setting: Any) -> str:
 def topics_section(result: TopicResult) -> str:
     """Return the table of topics with keywords and representative documents."""
     if not result.topics:
-        return section(
-            "topics",
-            "Topics",
-            "<p>No topics were found: no cluster of documents is dense enough.</p>",
-        )
+        none = "<p>No topics were found: no cluster of documents is dense enough.</p>"
+        return section("topics", "Topics", none)
     measured = result.stability
     largest = max(topic.share for topic in result.topics)
     name, note = "Persistence", _PERSISTENCE_NOTE
@@ -193,19 +179,17 @@ def _figure(value: float) -> str:
 def _representatives(result: TopicResult, topic: Topic) -> str:
     if not topic.representatives:
         return ""
-    corpus = result.corpus
-    quotes = []
+    corpus, quotes = result.corpus, []
     for row in topic.representatives:
         origin = f"row {row:,}"
-        time = None if corpus.time is None else corpus.time.iloc[row]
-        if time is not None and time == time:  # NaT equals nothing, not even itself
-            origin += f", {time.date().isoformat()}"
+        if corpus.time is not None and not corpus.time.isna().iloc[row]:
+            origin += f", {corpus.time.iloc[row].date().isoformat()}"
         quotes.append(
-            f'<blockquote><p dir="auto">{text(corpus.texts[row], _TEXT_LENGTH)}</p>'
+            f'<blockquote><p dir="auto">{text(corpus.texts[row], 400)}</p>'
             f"<footer>{origin}</footer></blockquote>"
         )
-    number = len(quotes)
-    heading = "1 representative document" if number == 1 else f"{number} representative documents"
+    name = "representative document"
+    heading = spell_count(len(quotes), name, f"{name}s")
     return (
         f'<tr class="typical"><td colspan="5"><details><summary>{heading}</summary>'
         f"{''.join(quotes)}</details></td></tr>"
@@ -297,29 +281,21 @@ def decisions_section(decisions: Sequence[Decision]) -> str:
     parts = []
     for stage in dict.fromkeys([*_STAGES, *(decision.stage for decision in decisions)]):
         items = [
-            f"<li>{text(decision.message, 600)}{_words(decision.value)}</li>"
+            f"<li>{text(decision.message, 600)}{_listed(decision.value)}</li>"
             for decision in decisions
             if decision.stage == stage
         ]
         if items:
-            name = text(_STAGES.get(stage, stage.capitalize()), 60)
+            name = text(stage.capitalize().replace("Neighbors", "Neighbours"), 60)
             parts.append(f"<h3>{name}</h3>\n<ul>\n" + "\n".join(items) + "\n</ul>")
     return section("decisions", "Decisions", *(parts or ["<p>No decisions were recorded.</p>"]))
 
 
-def _words(words: object) -> str:
+def _listed(words: object) -> str:
     if not isinstance(words, (list, tuple)) or not words:
         return ""
     listed = ", ".join(f"<bdi>{text(word, 60)}</bdi>" for word in words)
     return f"<details><summary>Show all {len(words):,}</summary><p>{listed}</p></details>"
-
-
-def history_section(result: TopicResult) -> str:
-    """Return the edits after the fit, or nothing."""
-    if not result.history:
-        return ""
-    edits = "\n".join(f"<li>{text(edit.message, 600)}</li>" for edit in result.history)
-    return section("history", "Edits after the fit", f"<ol>\n{edits}\n</ol>")
 
 
 def settings_section(settings: Mapping[str, Any], versions: Mapping[str, str]) -> str:
@@ -342,6 +318,8 @@ def settings_section(settings: Mapping[str, Any], versions: Mapping[str, str]) -
 
 def study_sections(result: TopicResult) -> list[str]:
     """Return the sections below the explorer: methods, topics, decisions and settings."""
+    edits = "\n".join(f"<li>{text(edit.message, 600)}</li>" for edit in result.history)
+    history = section("history", "Edits after the fit", f"<ol>\n{edits}\n</ol>") if edits else ""
     return [
         '<div id="study">',
         summary(result),
@@ -350,7 +328,7 @@ def study_sections(result: TopicResult) -> list[str]:
         over_time_section(result),
         by_group_section(result),
         decisions_section(result.decisions),
-        history_section(result),
+        history,
         settings_section(result.settings, result.versions),
         "</div>",
     ]

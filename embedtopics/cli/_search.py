@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,8 @@ from embedtopics.cli._errors import Commands
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from embedtopics.retrieval._index import SearchIndex
     from embedtopics.retrieval.results import Hit, SearchHits
 
@@ -69,12 +72,46 @@ def _headline(rank: int, hit: Hit) -> str:
 def serve(
     index: opt.IndexFolder,
     port: Annotated[int, Option(help="Port; 0 for a free one.")] = 0,
+    mcp: Annotated[bool, Option("--mcp", help="Serve tools for an assistant on stdio.")] = False,
+    study: Annotated[
+        Path | None, Option(readable=False, help="Results of topics, for more tools with --mcp.")
+    ] = None,
     encoder: opt.MovedEncoder = None,
 ) -> None:
-    """Serve a local page to search and read an index, with a JSON API."""
+    """Serve a local page to search and read an index, with a JSON API; or tools by --mcp."""
     from embedtopics.report import serve_index
+    from embedtopics.report._assistant import AssistantTools
 
-    show.run_server(serve_index(_load(index, encoder), port=port))
+    if study is not None and not mcp:
+        raise InputError("study", "given with --mcp", study)
+    if not mcp:
+        show.run_server(serve_index(_load(index, encoder), port=port))
+        return
+    reader = _load(index, encoder)
+    tables = () if study is None else _tables_of(study, reader)
+    AssistantTools(reader, *tables).server().run()
+
+
+def _tables_of(
+    study: Path, index: SearchIndex
+) -> tuple[Callable[[], pd.DataFrame], Callable[[str], pd.DataFrame]]:
+    """Return functions for the topics of a results folder, and for their shares."""
+    from embedtopics import topics
+    from embedtopics.topics.trends._over_time import UNITS
+
+    result = show.open_result(study)
+    if not {*result.corpus.ids} & {*index.ids}:
+        raise InputError("study", "results of the documents of the index", study)
+
+    def shares(by: str) -> pd.DataFrame:
+        columns = [str(name) for name in result.corpus.metadata]
+        if by in columns:
+            return topics.by_group(result, by).to_frame()
+        if by not in UNITS:
+            raise InputError("by", f"one of {', '.join([*columns, *UNITS])}", by)
+        return topics.over_time(result, by).to_frame()
+
+    return lambda: topics.table(result, n_examples=0), shares
 
 
 def search_eval(

@@ -97,7 +97,7 @@ class SearchServer(LocalServer):
             counts = self.index.facets(query, columns, where, mode=mode, **least)
         facets: dict[str, list[list[Any]]] = {name: [] for name in columns}
         for name, value, n in counts.itertuples(index=False):
-            facets[name].append([_plain(value), int(n)])
+            facets[name].append([plain(value), int(n)])
         return {"facets": {name: values[:MAX_VALUES] for name, values in facets.items()}}
 
     def document(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class SearchServer(LocalServer):
         document: Document | None = self.index.get(request["id"]) if request["id"].strip() else None
         if document is None:
             raise Refused(404, "no such document")
-        return {"id": document.id, "text": document.text, "metadata": _plain(document.metadata)}
+        return {"id": document.id, "text": document.text, "metadata": plain(document.metadata)}
 
 
 def _hits(hits: SearchHits) -> dict[str, Any]:
@@ -120,13 +120,13 @@ def _hits(hits: SearchHits) -> dict[str, Any]:
 def _hit(hit: Hit) -> dict[str, Any]:
     names = "id score relevance similarity bm25 span terms field topic metadata".split()
     snippet = [[piece, marked] for piece, marked in hit.snippet.pieces()]
-    return {**{name: _plain(getattr(hit, name)) for name in names}, "snippet": snippet}
+    return {**{name: plain(getattr(hit, name)) for name in names}, "snippet": snippet}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a value for JSON; a date without a time of day is only a date."""
     if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
+        return {str(name): plain(one) for name, one in value.items()}
     if isinstance(value, datetime.datetime):
         return value.isoformat().removesuffix("T00:00:00")
     if isinstance(value, float) and not math.isfinite(value):

@@ -23,7 +23,7 @@ from embedtopics.reduction._components import principal_start
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import layout
 from embedtopics.topics import TopicModel, with_stability
-from embedtopics.topics._stability import compare
+from embedtopics.topics._resolution import compare
 from embedtopics.topics.results import Stability, TopicResult
 
 __all__ = ["cold_refits", "measure", "render", "structureless"]

@@ -226,7 +226,7 @@ LATER = {
     f"embedtopics.{name}"
     for name in (
         "topics.editing", "topics.naming", "topics.reading",
-        "topics.trends._", "topics._report_card", "evaluation._", "plots._", "comparison._",
+        "topics.trends._", "topics._tables", "evaluation._", "plots._", "comparison._",
     )
 }  # fmt: skip
 

@@ -41,8 +41,7 @@ def evaluate(
     ] = None,
 ) -> None:
     """Evaluate topics: print measures, write validation sheets, or score their answers."""
-    from embedtopics.topics._report_card import report_card
-    from embedtopics.topics._tables import validation_sheets
+    from embedtopics.topics._tables import report_card, validation_sheets
 
     if answers:
         _score(results, answers)

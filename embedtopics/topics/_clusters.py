@@ -24,7 +24,7 @@ from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.terms.results import TermCounts
-from embedtopics.topics._number import (
+from embedtopics.topics._support import (
     BEYOND,
     CLEAR,
     ENOUGH_NEIGHBORS,
@@ -37,8 +37,8 @@ from embedtopics.topics._number import (
     clearest,
     n_themes,
     numbers_to_try,
+    uninformative_topics,
 )
-from embedtopics.topics._subject import uninformative_topics
 from embedtopics.topics.results import TopicConstraints
 
 NAMES = ("auto", "fine", "coarse")
@@ -91,7 +91,6 @@ class ClusterCut:
 
     @property
     def n_informative(self) -> int:
-        """Number of informative clusters."""
         return int(self.is_informative.sum())
 
 
@@ -215,7 +214,8 @@ class ClusterTree:
             if lacking == 0:
                 return cut
             if lacking < 0:  # a broad cluster is uninformative as a whole, and its parts are not
-                cut = _clusters_around(dense, self.partition(n_topics), _all_informative)
+                parts = self.partition(n_topics)
+                cut = _clusters_around(dense, parts, lambda _, n: np.zeros(n, dtype=np.bool_))
                 if cut.n_informative == n_topics:
                     return cut
                 break
@@ -258,10 +258,6 @@ class ClusterTree:
         number = np.append(np.where(informative, np.cumsum(informative) - 1, NOISE), NOISE)
         groups = number[self._auto.clustering.labels].astype(np.int32)
         return PartitionTree(self.partitioner, self.partitioner.around(groups))
-
-
-def _all_informative(_: Int32Array, n_clusters: int) -> BoolArray:
-    return np.zeros(n_clusters, dtype=np.bool_)
 
 
 def _clusters_around(

@@ -57,7 +57,7 @@ from embedtopics.topics._describe import (
 )
 from embedtopics.topics._inspection import MANY_WINDOWS
 from embedtopics.topics._propagation import OutlierAssignment, assign_outliers
-from embedtopics.topics._subject import uninformative_topics
+from embedtopics.topics._support import uninformative_topics
 from embedtopics.topics._vectors import (
     UniqueVectors,
     encode_documents,

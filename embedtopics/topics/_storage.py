@@ -17,7 +17,7 @@ import dataclasses
 import json
 import mmap
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -42,13 +42,14 @@ from embedtopics._utils.folders import (
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._table_files import storable, unique_names
-from embedtopics.corpus._texts import read_texts
+from embedtopics.corpus._texts import TEXT, content_ids, read_texts
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
 from embedtopics.errors import CorruptFileError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray
 from embedtopics.terms.results import TermCounts, TokenStream, WordRules
+from embedtopics.topics._describe import LEFT_OUT, TEXTS
 from embedtopics.topics.results import (
     Edit,
     Stability,
@@ -61,6 +62,7 @@ from embedtopics.topics.results import (
 KIND = "embedtopics topic result"
 FORMAT = 1
 FILES = ("arrays.arrow", "embeddings.npy", "result.json", "rows.parquet", "words.json")
+PARTS = ("documents", "graph", "clustering", "tokens", "tree", "stability", "constraints")
 SPARSE = ("memberships", "counts", "topic_terms")
 PLAIN = ("topics", "decisions", "settings", "versions", "timings", "history")
 """Fields of a result that ``result.json`` holds under their names."""
@@ -113,15 +115,12 @@ def write_result(result: TopicResult, folder: Path) -> None:
 
 def _write_json(result: TopicResult, folder: Path) -> None:
     corpus, counts, stability = result.corpus, result.term_counts, result.stability
-    words = {
-        "words": result.tokens.words,
-        "terms": counts.terms,
-        "stop_words": counts.stop_words,
-        "function_words": counts.function_words,
-    }
+    words = {"words": result.tokens.words} | {name: getattr(counts, name) for name in IN_WORDS[1:]}
+    saved_as = dict(zip(corpus.metadata.columns, _saved_names(corpus), strict=True))
+    roles = {name: getattr(corpus, name) for name in COLUMNS}
     content = {
         "corpus": {
-            **{name: _saved_name(corpus, getattr(corpus, name)) for name in COLUMNS},
+            **{name: saved_as.get(c, c and str(c)) for name, c in roles.items()},
             "source": corpus.source,
             "notes": corpus.notes,
         },
@@ -162,24 +161,16 @@ def as_json(value: Any) -> Any:
 
 
 def _arrays_of(result: TopicResult) -> dict[str, npt.NDArray[Any]]:
+    lengths, added = result.term_counts.lengths, result.added
     arrays: dict[str, Any] = {
         "coordinates": result.coordinates,
         "map": result.map,
-        "lengths": result.term_counts.lengths,
+        "lengths": lengths,
     }
-    if result.added is not None:
-        arrays["added"] = result.added
-    parts = {
-        "documents": result.documents,
-        "graph": result.graph,
-        "clustering": result.clustering,
-        "tokens": result.tokens,
-        "tree": result.tree,
-        "stability": result.stability,
-        "constraints": result.constraints,
-    }
-    for name, part in parts.items():
-        for field, value in {} if part is None else vars(part).items():
+    arrays |= {} if added is None else {"added": added}
+    for name in PARTS:
+        part = getattr(result, name)
+        for field, value in ({} if part is None else vars(part)).items():
             if isinstance(value, np.ndarray):
                 arrays[f"{name}.{field}"] = value
     matrices = (result.memberships, result.term_counts.counts, result.topic_terms)
@@ -258,7 +249,6 @@ def _read_json(stream: BinaryIO, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _mapped(stream: BinaryIO) -> Any:
-    """Return an open file as a buffer of Arrow."""
     return pa.py_buffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
 
 
@@ -269,47 +259,32 @@ def _result_of(
     embeddings: FloatArray,
     rows: Corpus,
 ) -> TopicResult:
-    sparse = {name: _sparse(_part(arrays, name)) for name in SPARSE}
-    documents = DistinctDocuments(**_part(arrays, "documents"))
-    tree, constraints = _part(arrays, "tree"), content["constraints"]
-    n_replicates = content["n_replicates"]
+    sparse: dict[str, Any] = {name: _sparse(_part(arrays, name)) for name in SPARSE}
+    part = {name: _part(arrays, name) for name in PARTS}
+    documents, constraints = DistinctDocuments(**part["documents"]), content["constraints"]
+    word_tuples = {name: tuple(words[name]) for name in IN_WORDS}
+    stream, rules = word_tuples.pop("words"), WordRules.from_json(content["word_rules"])
+    n_replicates, measured = content["n_replicates"], part["stability"]
     return TopicResult(
         corpus=recall_hashes(rows, documents),
         documents=documents,
         embeddings=embeddings,
-        graph=NeighborGraph(**_part(arrays, "graph"), **content["graph"]),
+        graph=NeighborGraph(**part["graph"], **content["graph"]),
+        clustering=Clustering(**part["clustering"]),
+        tokens=TokenStream(**part["tokens"], words=stream, rules=rules),
+        term_counts=TermCounts(sparse.pop("counts"), lengths=arrays["lengths"], **word_tuples),
+        topics=tuple(map(_topic, content["topics"])),
+        decisions=tuple(Decision(**one) for one in content["decisions"]),
+        history=tuple(map(_edit, content["history"])),
+        tree=SpanningTree(**part["tree"]) if part["tree"] else None,
+        stability=Stability(**measured, n_replicates=n_replicates) if n_replicates else None,
+        constraints=constraints
+        and TopicConstraints(**part["constraints"], **_with_tuples(constraints)),
+        **sparse,
         coordinates=arrays["coordinates"],
         map=arrays["map"],
-        clustering=Clustering(**_part(arrays, "clustering")),
-        memberships=sparse["memberships"],
-        tokens=TokenStream(
-            **_part(arrays, "tokens"),
-            words=tuple(words["words"]),
-            rules=WordRules.from_json(content["word_rules"]),
-        ),
-        term_counts=TermCounts(
-            counts=sparse["counts"],
-            lengths=arrays["lengths"],
-            **{name: tuple(words[name]) for name in IN_WORDS[1:]},
-        ),
-        topic_terms=sparse["topic_terms"],
-        topics=tuple(
-            Topic(**{**_with_tuples(topic), "persistence": _number(topic["persistence"])})
-            for topic in content["topics"]
-        ),
-        decisions=tuple(Decision(**one) for one in content["decisions"]),
-        settings=content["settings"],
-        versions=content["versions"],
-        timings=content["timings"],
-        history=tuple(_edit(edit) for edit in content["history"]),
-        tree=SpanningTree(**tree) if tree else None,
-        stability=None
-        if n_replicates is None
-        else Stability(**_part(arrays, "stability"), n_replicates=n_replicates),
-        constraints=None
-        if constraints is None
-        else TopicConstraints(**_part(arrays, "constraints"), **_with_tuples(constraints)),
         added=arrays.get("added"),
+        **{name: content[name] for name in ("settings", "versions", "timings")},
     )
 
 
@@ -334,9 +309,10 @@ def _with_tuples(content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _number(value: float | None) -> float:
-    """Convert null back to NaN."""
-    return float("nan") if value is None else float(value)
+def _topic(content: dict[str, Any]) -> Topic:
+    number = content["persistence"]  # JSON has no NaN
+    persistence = float("nan") if number is None else float(number)
+    return Topic(**{**_with_tuples(content), "persistence": persistence})
 
 
 def _edit(content: dict[str, Any]) -> Edit:
@@ -363,11 +339,14 @@ def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
             if contiguous.dtype.kind not in "biuf":
                 raise TypeError(f"{name} is an array of {contiguous.dtype}, not of numbers")
             ordered = contiguous.astype(contiguous.dtype.newbyteorder("<"), copy=False)
+            ends = np.array([0, ordered.nbytes], dtype=np.int64)
             content = [
                 pa.array([name]),
                 pa.array([ordered.dtype.str]),
                 pa.array([list(array.shape)], type=schema.field("shape").type),
-                _bytes_of(ordered),
+                pa.Array.from_buffers(  # without a copy
+                    pa.large_binary(), 1, [None, pa.py_buffer(ends), pa.py_buffer(ordered)]
+                ),
             ]
             file.write_batch(pa.record_batch(content, schema=schema))
 
@@ -394,66 +373,45 @@ def read_arrays(stream: BinaryIO) -> dict[str, npt.NDArray[Any]]:
 
 
 def _schema() -> Any:
-    return pa.schema(
-        [
-            ("name", pa.string()),
-            ("dtype", pa.string()),
-            ("shape", pa.list_(pa.int64())),
-            ("bytes", pa.large_binary()),
-        ]
-    )
+    types = pa.string(), pa.string(), pa.list_(pa.int64()), pa.large_binary()
+    return pa.schema(list(zip(("name", "dtype", "shape", "bytes"), types, strict=True)))
 
 
-def _bytes_of(array: npt.NDArray[Any]) -> Any:
-    """Return the bytes of an array as the one value of an Arrow column, without a copy."""
-    offsets = np.array([0, array.nbytes], dtype=np.int64)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(array)]
-    return pa.Array.from_buffers(pa.large_binary(), 1, buffers)
-
-
-TEXT, ID, STATUS = "__text__", "__id__", "__status__"
+_TEXT, _ID, _STATUS = "__text__", "__id__", "__status__"
 
 
 def _write_rows(corpus: Corpus, path: Path) -> None:
     """Write the rows; columns that Parquet cannot hold are written as text."""
     frame, _ = storable(corpus.metadata)
     frame.columns = pd.Index(_saved_names(corpus))
-    frame.insert(0, STATUS, corpus.status)
+    frame.insert(0, _STATUS, corpus.status)
     others = pa.Table.from_pandas(frame)
-    text_fields = [pa.field(name, pa.large_string()) for name in (TEXT, ID)]
+    text_fields = [pa.field(name, pa.large_string()) for name in (_TEXT, _ID)]
     schema = pa.schema([*text_fields, *others.schema], metadata=others.schema.metadata)
     # A dictionary would hash all texts, and hardly any repeats.
-    columns = [name for name in schema.names if name not in (TEXT, ID)]
+    columns = [name for name in schema.names if name not in (_TEXT, _ID)]
     strings = [pa.array(some, pa.large_string()) for some in (corpus.texts, corpus.ids)]
     table = pa.table([*strings, *others.columns], schema=schema)
     pq.write_table(table, path, compression="zstd", use_dictionary=columns)
 
 
-def _saved_name(corpus: Corpus, column: Any) -> str | None:
-    """Return the saved name of a column of the metadata."""
-    if column is None:
-        return None
-    names = list(corpus.metadata.columns)
-    return _saved_names(corpus)[names.index(column)] if column in names else str(column)
-
-
 def _saved_names(corpus: Corpus) -> list[str]:
     """Return unique saved names of the metadata's columns, different from the reserved ones."""
-    return unique_names([TEXT, ID, STATUS, *corpus.metadata.columns])[3:]
+    return unique_names([_TEXT, _ID, _STATUS, *corpus.metadata.columns])[3:]
 
 
 def _read_rows(stream: BinaryIO, about: dict[str, Any]) -> Corpus:
     file = pq.ParquetFile(pa.BufferReader(_mapped(stream)))
     table = file.read()
     table.validate(full=True)  # offsets of a damaged file could point anywhere
-    texts, ids = (tuple(table.column(name).to_pylist()) for name in (TEXT, ID))
+    texts, ids = (tuple(table.column(name).to_pylist()) for name in (_TEXT, _ID))
     if not all(isinstance(text, str) for text in (*texts, *ids)):
         raise ValueError("the texts or ids are missing")
-    frame = table.drop_columns([TEXT, ID]).to_pandas()
+    frame = table.drop_columns([_TEXT, _ID]).to_pandas()
     return Corpus.of_fields(
         texts=texts,
         ids=ids,
-        status=frame.pop(STATUS).to_numpy(dtype=np.int8),
+        status=frame.pop(_STATUS).to_numpy(dtype=np.int8),
         metadata=frame,
         notes=tuple(Decision(**note) for note in about["notes"]),
         source=about["source"],
@@ -464,94 +422,77 @@ def _read_rows(stream: BinaryIO, about: dict[str, Any]) -> Corpus:
 # Compiled functions do not check indices: a number out of range would read or write foreign
 # memory, and a folder may come from anybody.
 
-KINDS = {"u": "uint", "i": "int", "f": "float", "b": "bool"}
-"""Kinds of any width: custom stages may return wider types."""
+SHAPES = {
+    "documents.hashes": ("u", "n", 2), "documents.first_rows": ("i", "n"),
+    "documents.of_row": ("i", "rows"), "documents.weights": ("i", "n"),
+    "embeddings": ("f", "n", "any"), "coordinates": ("f", "n", "any"), "map": ("f", "n", 2),
+    "graph.indices": ("i", "n", "k"), "graph.similarities": ("f", "n", "k"),
+    "clustering.labels": ("i", "n"), "clustering.probabilities": ("f", "n"),
+    "clustering.persistence": ("f", "topics"), "clustering.reasons": ("i", "n"),
+    "tokens.ids": ("i", "words"), "tokens.offsets": ("i", "ends"),
+    "term_counts.lengths": ("i", "terms"), "added": ("b", "n"), "tree.edges": ("i", "edges", 2),
+    "tree.distances": ("f", "edges"), "tree.core_distances": ("f", "n"),
+    "stability.recurrence": ("f", "topics"), "stability.low": ("f", "topics"),
+    "stability.high": ("f", "topics"), "stability.chance": ("f", "topics"),
+    "stability.agreement": ("f", "n"), "constraints.groups": ("i", "n"),
+    "constraints.probabilities": ("f", "n"),
+}  # fmt: skip
+"""Kind (of any width: custom stages may return wider types) and shape of every array."""
 
 
 def check_parts(result: TopicResult) -> None:
     """Raise ValueError unless every array has its kind and shape, and every index is in range."""
     n_rows, n, n_topics = len(result.corpus), len(result.documents), result.n_topics
-    n_terms = len(result.term_counts.terms)
+    documents, tokens, constraints = result.documents, result.tokens, result.constraints
+    n_terms, n_words = len(result.term_counts.terms), len(tokens.ids)
     if [topic.topic_id for topic in result.topics] != list(range(n_topics)):
         raise ValueError("topics are not numbered from 0")
-    for name, array, kind, shape in _expected(result):
-        if array is not None and (array.dtype.kind != kind or array.shape != shape):
-            expected = f"{KINDS[kind]} of shape {shape}"
-            raise ValueError(f"{name}: {array.dtype} of shape {array.shape}, expected {expected}")
-    documents, clustering, tokens = result.documents, result.clustering, result.tokens
-    if documents.hashes.dtype != np.uint64:
-        raise ValueError(f"hashes: {documents.hashes.dtype}, expected uint64")
+    sizes: dict[Any, int] = {
+        "n": n, "rows": n_rows, "topics": n_topics, "terms": n_terms, "k": result.graph.k,
+        "words": int(tokens.offsets[-1]), "ends": n + 1, "edges": max(0, n - 1),
+    }  # fmt: skip
+    for name, (kind, *lengths) in SHAPES.items():
+        array: Any = result
+        for field in name.split("."):
+            array = getattr(array, field, None)
+        if array is None:  # a part that not all results have
+            continue
+        sizes["any"] = array.shape[-1]
+        shape = tuple(sizes.get(length, length) for length in lengths)
+        if array.dtype.kind != kind or array.shape != shape:
+            raise ValueError(f"{name}: {array.dtype} of shape {array.shape}, expected {shape}")
+    if documents.hashes.dtype != np.uint64 or result.embeddings.dtype != np.float32:
+        raise ValueError("hashes are not uint64, or embeddings not float32")
     if int(documents.weights.clip(0, n_rows + 1).sum()) > n_rows:
         raise ValueError("documents have more rows than there are")
-    if result.embeddings.dtype != np.float32:
-        raise ValueError(f"embeddings: {result.embeddings.dtype}, expected float32")
-    _within("status", result.corpus.status, 0, 3)
-    _within("weights", documents.weights, 1, n_rows + 1)
-    _within("first_rows", documents.first_rows, 0, n_rows)
-    _within("of_row", documents.of_row, NOISE, n)
-    _within("neighbors", result.graph.indices, 0, n)
-    _within("labels", clustering.labels, NOISE, n_topics)
-    _within("reasons", clustering.reasons, 0, 127)
-    _within("tokens", tokens.ids, 0, len(tokens.words))
-    _within("lengths of tokens", np.diff(tokens.offsets, prepend=0), 0, len(tokens.ids) + 1)
-    _within("lengths of segments", np.diff(tokens.parts, prepend=0), 0, len(tokens.ids) + 1)
+    representatives = [row for topic in result.topics for row in topic.representatives]
+    ranges: dict[str, tuple[Any, int, int]] = {
+        "status": (result.corpus.status, 0, 3), "weights": (documents.weights, 1, n_rows + 1),
+        "first_rows": (documents.first_rows, 0, n_rows), "of_row": (documents.of_row, NOISE, n),
+        "neighbors": (result.graph.indices, 0, n), "tokens": (tokens.ids, 0, len(tokens.words)),
+        "labels": (result.clustering.labels, NOISE, n_topics),
+        "reasons": (result.clustering.reasons, 0, 127),
+        "lengths of tokens": (np.diff(tokens.offsets, prepend=0), 0, n_words + 1),
+        "lengths of segments": (np.diff(tokens.parts, prepend=0), 0, n_words + 1),
+        "representatives": (np.array(representatives, dtype=np.int64), 0, n_rows),
+        "hierarchy": (result.tree and result.tree.edges, 0, n),
+    }  # fmt: skip
+    if constraints is not None:
+        ranges["groups"] = constraints.groups, NOISE, len(constraints.names)
+    for name, (numbers, low, high) in ranges.items():
+        if (
+            numbers is not None
+            and numbers.size
+            and not low <= numbers.min() <= numbers.max() < high
+        ):
+            raise ValueError(
+                f"{name}: {numbers.min()} to {numbers.max()}, expected {low} to {high}"
+            )
     _check_sparse("memberships", result.memberships, (n, n_topics))
     _check_sparse("counts", result.term_counts.counts, (n, n_terms))
     _check_sparse("topic_terms", result.topic_terms, (n_topics, n_terms))
-    for topic in result.topics:
-        if len(topic.weights) != len(topic.keywords):
-            raise ValueError(f"topic {topic.topic_id} lacks weights of its keywords")
-        _within("representatives", np.array(topic.representatives, dtype=np.int64), 0, n_rows)
-    if result.tree is not None:
-        _within("hierarchy", result.tree.edges, 0, n)
-    constraints = result.constraints
-    if constraints is not None:
-        _within("groups of the constraints", constraints.groups, NOISE, len(constraints.names))
-
-
-def _expected(
-    result: TopicResult,
-) -> Iterator[tuple[str, npt.NDArray[Any] | None, str, tuple[int, ...]]]:
-    """Yield the name, array, kind and shape of each part; None for a missing optional one."""
-    n, n_topics = len(result.documents), result.n_topics
-    documents, graph, clustering = result.documents, result.graph, result.clustering
-    tree, stability, constraints = result.tree, result.stability, result.constraints
-    yield "hashes", documents.hashes, "u", (n, 2)
-    yield "first_rows", documents.first_rows, "i", (n,)
-    yield "of_row", documents.of_row, "i", (len(result.corpus),)
-    yield "weights", documents.weights, "i", (n,)
-    yield "embeddings", result.embeddings, "f", (n, *result.embeddings.shape[1:2])
-    yield "neighbors", graph.indices, "i", (n, graph.k)
-    yield "similarities", graph.similarities, "f", (n, graph.k)
-    yield "coordinates", result.coordinates, "f", (n, *result.coordinates.shape[1:2])
-    yield "map", result.map, "f", (n, 2)
-    yield "labels", clustering.labels, "i", (n,)
-    yield "probabilities", clustering.probabilities, "f", (n,)
-    yield "persistence", clustering.persistence, "f", (n_topics,)
-    yield "reasons", clustering.reasons, "i", (n,)
-    yield "tokens", result.tokens.ids, "i", (int(result.tokens.offsets[-1]),)
-    yield "offsets", result.tokens.offsets, "i", (n + 1,)
-    yield "lengths of terms", result.term_counts.lengths, "i", (len(result.term_counts.terms),)
-    yield "added", result.added, "b", (n,)
-    if tree is not None:
-        yield "hierarchy", tree.edges, "i", (max(0, n - 1), 2)
-        yield "lengths of the hierarchy", tree.distances, "f", (max(0, n - 1),)
-        yield "core distances", tree.core_distances, "f", (n,)
-    if stability is not None:
-        for name in ("recurrence", "low", "high", "chance"):
-            yield name, getattr(stability, name), "f", (n_topics,)
-        yield "agreement", stability.agreement, "f", (n,)
-    if constraints is not None:
-        yield "groups of the constraints", constraints.groups, "i", (n,)
-        yield "probabilities of the constraints", constraints.probabilities, "f", (n,)
-
-
-def _within(name: str, numbers: npt.NDArray[Any] | None, low: int, high: int) -> None:
-    """Raise ValueError unless all integers are in range(low, high)."""
-    if numbers is not None and numbers.size:
-        least, most = int(numbers.min()), int(numbers.max())
-        if least < low or most >= high:
-            raise ValueError(f"{name}: from {least} to {most}, expected {low} to {high - 1}")
+    if any(len(topic.weights) != len(topic.keywords) for topic in result.topics):
+        raise ValueError("topics lack weights of their keywords")
 
 
 def _check_sparse(name: str, matrix: Any, shape: tuple[int, int]) -> None:
@@ -573,3 +514,65 @@ def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:
         vars(corpus)["hashes"] = hashes
     vars(corpus)["_distinct"] = documents
     return corpus
+
+
+def without_texts(result: TopicResult) -> TopicResult:
+    """Return a result without its texts, to share it.
+
+    Removed are the texts, their words, the term counts of each document, the constraints of the
+    fit, and the ids, row labels, columns and notes of the input. Topics, names, history, term
+    weights, labels, memberships, map, embeddings and hashes of the texts stay.
+
+    Parameters
+    ----------
+    result : TopicResult
+
+    Returns
+    -------
+    TopicResult
+        The text of every row is "". Functions that describe topics again raise InputError.
+
+    Notes
+    -----
+    This is not anonymization. A hash confirms that a known text was in the corpus. An embedding
+    reveals much of its text (Morris et al. 2023, "Text embeddings reveal (almost) as much as
+    text"). Terms, keywords, names, settings, edits and decisions come from the texts.
+    """
+    counts = result.term_counts.counts
+    offsets = np.zeros(len(result.documents) + 1, dtype=np.int64)
+    tokens = TokenStream(np.empty(0, dtype=np.int32), offsets, (), result.tokens.rules)
+    message = "Shared without the texts, their words and the columns of the input."
+    notes = {repr(note) for note in result.corpus.notes}
+    decisions = [
+        decision
+        for decision in result.decisions
+        if repr(decision) not in notes and decision.name != "boilerplate"  # which quotes texts
+    ]
+    return dataclasses.replace(
+        result,
+        corpus=_blank_corpus(recall_hashes(result.corpus, result.documents)),
+        tokens=tokens,
+        term_counts=dataclasses.replace(
+            result.term_counts, counts=csr_matrix(counts.shape, dtype=counts.dtype)
+        ),
+        decisions=(*decisions, Decision("corpus", "texts_left_out", True, message)),
+        settings={**result.settings, TEXTS: LEFT_OUT},
+        constraints=None,
+    )
+
+
+def _blank_corpus(corpus: Corpus) -> Corpus:
+    """Return a corpus of the same rows without texts, ids, labels, notes and columns."""
+    is_text = corpus.status == TEXT
+    nothing = read_texts([""], "texts").hashes
+    hashes = np.where(is_text[:, None], corpus.hashes, nothing)
+    hashes.flags.writeable = False
+    return Corpus.of_fields(
+        texts=("",) * len(corpus),
+        ids=tuple(content_ids(hashes)),
+        status=corpus.status,
+        metadata=pd.DataFrame(index=range(len(corpus))),
+        source="texts left out",
+        hashes=hashes,
+        _distinct=corpus.distinct(),
+    )

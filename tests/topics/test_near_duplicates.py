@@ -6,7 +6,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.topics import TopicModel, with_stability
-from embedtopics.topics._stability import recipe_of
+from embedtopics.topics._resolution import recipe_of
 from embedtopics.topics._vectors import merge_near_duplicates
 
 N_TEXTS, N_DIMENSIONS, N_THEMES = 300, 48, 6

@@ -8,7 +8,7 @@ import embedtopics as et
 from embedtopics.clustering.results import Level
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.terms.results import TermCounts
-from embedtopics.topics._number import Judge, best_level, n_themes, numbers_to_try
+from embedtopics.topics._support import Judge, best_level, n_themes, numbers_to_try
 
 
 def test_gain_and_share_by_hand():

@@ -20,7 +20,7 @@ from embedtopics.topics._clusters import (
     Resolution,
     _clusters_around,
 )
-from embedtopics.topics._stability import recipe_of, replicate
+from embedtopics.topics._resolution import recipe_of, replicate
 from tests.factories import refuses, topic_counts
 from tests.topics.editing.altering import assert_same_topics
 

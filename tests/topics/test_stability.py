@@ -14,7 +14,7 @@ from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.topics import at_resolution, with_stability
-from embedtopics.topics._stability import (
+from embedtopics.topics._resolution import (
     NOT_DRAWN,
     _induced,
     _interval,

@@ -9,8 +9,8 @@ from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_matrix
 
 from embedtopics.terms.results import TermCounts
-from embedtopics.topics import _subject as subject
-from embedtopics.topics._subject import uninformative_topics, word_gains
+from embedtopics.topics import _support as subject
+from embedtopics.topics._support import uninformative_topics, word_gains
 
 
 def counts_of(matrix, lengths=None):

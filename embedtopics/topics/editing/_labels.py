@@ -209,9 +209,15 @@ def update_terms(
     InputError
         If a parameter is invalid, or no term would be left.
     """
+    extra = None
+    if extra_stop_words is not None:
+        words = [extra_stop_words] if isinstance(extra_stop_words, str) else extra_stop_words
+        if several := [word for word in words if len(word.split()) != 1]:
+            raise InputError("extra_stop_words", "single words", several[0])
+        extra = list(dict.fromkeys(word.strip().lower() for word in words))
     changes = {
         "stop_words": None if stop_words is None else checked_stop_words(stop_words),
-        "extra_stop_words": _checked_extra(extra_stop_words),
+        "extra_stop_words": extra,
         "ngram_range": None if ngram_range is None else checked_ngram_range(ngram_range),
         "min_df": min_df,
         "n_keywords": optional_count(n_keywords, "n_keywords"),
@@ -268,13 +274,3 @@ def _terms_message(
     if unknown := [word for word in extra if word not in vocabulary]:
         parts.append(f"no text holds {', '.join(unknown)}")
     return f"updated the terms: {'; '.join(parts) or 'same parameters'}"
-
-
-def _checked_extra(words: Any) -> list[str] | None:
-    if words is None:
-        return None
-    listed = [words] if isinstance(words, str) else list(words)
-    for word in listed:
-        if len(word.split()) != 1:
-            raise InputError("extra_stop_words", "single words", word)
-    return list(dict.fromkeys(word.strip().lower() for word in listed))

@@ -18,9 +18,8 @@ from embedtopics.topics._assign import find_documents
 from embedtopics.topics._describe import recorded_weighting
 from embedtopics.topics._resolution import at_resolution
 from embedtopics.topics.editing._labels import rename, update_terms
-from embedtopics.topics.editing._merge import merge, reduce, remove
-from embedtopics.topics.editing._reassign import reassign, split
-from embedtopics.topics.naming._keywords import with_keywords
+from embedtopics.topics.editing._regroup import merge, reassign, reduce, remove, split
+from embedtopics.topics.naming._names import with_keywords
 from embedtopics.topics.results import Edit, TopicMark, TopicResult
 
 LEAST_SHARE = 0.5

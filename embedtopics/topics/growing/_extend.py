@@ -23,7 +23,7 @@ from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import nearest
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.reduction._components import leading
 from embedtopics.terms._tokens import join_tokens, tokenize
 from embedtopics.terms.results import TokenStream
@@ -309,7 +309,11 @@ def join_corpora(first: Corpus, second: Corpus) -> Corpus:
     if n_renamed:
         message = f'{n_renamed:,} ids of added rows existed and got the suffix "-2", "-3" ...'
         notes.append(Decision("corpus", "ids_renamed", n_renamed, message))
-    metadata = _below(first.metadata, table)
+    both = (first.metadata, table)
+    numbered = all(frame.index.equals(pd.RangeIndex(len(frame))) for frame in both)
+    # The type of an empty column does not count.
+    joined = pd.concat([f for f in both if len(f)] or [both[0]], ignore_index=numbered)
+    metadata = joined.reindex(columns=both[0].columns.union(table.columns, sort=False))
     shared = first.metadata.columns.intersection(table.columns)
     lacking = [str(name) for name in metadata.columns if name not in shared]
     if lacking:
@@ -356,15 +360,6 @@ def _same_role(
         table = table.copy()
         table[ours] = dates
     return table, ours
-
-
-def _below(upper: pd.DataFrame, lower: pd.DataFrame) -> pd.DataFrame:
-    """Concatenate two tables, columns of the upper one first."""
-    numbered = all(frame.index.equals(pd.RangeIndex(len(frame))) for frame in (upper, lower))
-    # The type of an empty column does not count.
-    tables = [table for table in (upper, lower) if len(table)] or [upper]
-    joined = pd.concat(tables, ignore_index=numbered)
-    return joined.reindex(columns=upper.columns.union(lower.columns, sort=False))
 
 
 def grown_graph(
@@ -448,20 +443,16 @@ def place(
     if hashes is not None:
         distances = np.sqrt(((of_neighbors - middle[:, None]) ** 2).sum(axis=2))
         share, turn = (hashes / 2.0**64).T
-        radius = _weighted_median(distances, weights) * np.sqrt(share)
+        order = np.argsort(distances, axis=1, kind="stable")
+        reached = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1) >= 0.5 - 1e-12
+        column = np.take_along_axis(order, reached.argmax(axis=1)[:, None], axis=1)
+        medians = np.take_along_axis(distances, column, axis=1)[:, 0]
+        radius = medians * np.sqrt(share)
         angle = 2 * np.pi * turn
         middle += radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     is_same = similarities[:, 0] >= SAME
     middle[is_same] = of_neighbors[is_same, 0]
     return np.asarray(middle, dtype=np.float32)
-
-
-def _weighted_median(values: Float64Array, weights: Float64Array) -> Float64Array:
-    """Return the weighted median of each row."""
-    order = np.argsort(values, axis=1, kind="stable")
-    reached = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1) >= 0.5 - 1e-12
-    column = np.take_along_axis(order, reached.argmax(axis=1)[:, None], axis=1)
-    return np.asarray(np.take_along_axis(values, column, axis=1)[:, 0])
 
 
 def grown_tree(

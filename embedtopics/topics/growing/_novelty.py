@@ -20,7 +20,7 @@ from embedtopics.topics._assign import decide, min_margin_of
 from embedtopics.topics._describe import describe_again
 from embedtopics.topics._propagation import closeness, rank, vote
 from embedtopics.topics._relabel import carry_names, keep_labels, with_own_share
-from embedtopics.topics._subject import uninformative_topics
+from embedtopics.topics._support import uninformative_topics
 from embedtopics.topics._vectors import centroids, cosines, tightness
 from embedtopics.topics.naming._score_labels import rescored
 from embedtopics.topics.results import Edit, Reason, Topic, TopicResult

@@ -29,10 +29,9 @@ from embedtopics.topics._assign import assign, find_documents, judge
 from embedtopics.topics._model import TopicModel
 from embedtopics.topics._propagation import FAR, closeness
 from embedtopics.topics._relabel import own_shares
-from embedtopics.topics._resolution import at_resolution
-from embedtopics.topics._stability import adjusted_rand
+from embedtopics.topics._resolution import adjusted_rand, at_resolution
 from embedtopics.topics._vectors import encode_documents, given_vectors
-from embedtopics.topics.constraints._labels import ManualLabels, PartialLabels
+from embedtopics.topics.constraints._kinds import ManualLabels, PartialLabels
 from embedtopics.topics.growing._extend import extend
 from embedtopics.topics.growing._novelty import LOOSEST, Extension, adopt, find_candidates
 from embedtopics.topics.results import TopicResult

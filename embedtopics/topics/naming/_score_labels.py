@@ -98,7 +98,9 @@ def score_with(result: TopicResult, encode: Encode, *, only_new: bool = False) -
         for one in _topics_with_siblings(result)
         if not only_new or None in (one[0].label_auc, one[0].keywords_auc)
     ]
-    names = [name for topic, _, _ in scored for name in (_first_three(topic), topic.label)]
+    names = [
+        name for topic, _, _ in scored for name in (", ".join(topic.keywords[:3]), topic.label)
+    ]
     vectors = encode(names) if names else np.empty((0, 0), np.float32)
     topics = list(result.topics)
     for place, (topic, members, others) in enumerate(scored):
@@ -115,10 +117,6 @@ def score_with(result: TopicResult, encode: Encode, *, only_new: bool = False) -
         ids = [topic.topic_id for topic in worse]
         decisions = (*decisions, Decision("topics", "labels_worse", ids, message))
     return dataclasses.replace(result, topics=tuple(topics), decisions=decisions)
-
-
-def _first_three(topic: Topic) -> str:
-    return ", ".join(topic.keywords[:3])
 
 
 def _topics_with_siblings(result: TopicResult) -> Iterator[tuple[Topic, Int64Array, Int64Array]]:

@@ -15,7 +15,7 @@ from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import Displayed
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
-from embedtopics.topics._number import n_themes
+from embedtopics.topics._support import n_themes
 
 
 @dataclass(frozen=True)

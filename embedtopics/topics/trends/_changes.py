@@ -11,7 +11,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import gammaincc, ndtr
 
 from embedtopics.protocols import Float64Array, Int64Array
-from embedtopics.topics.reading._keyness import Z_OF_95, false_discovery_rates
+from embedtopics.topics.reading._words import Z_OF_95, false_discovery_rates
 from embedtopics.topics.trends.results import TopicTrends
 
 MIN_PERIODS, MIN_ROWS = 3, 5

@@ -24,7 +24,7 @@ from embedtopics.inference._equations import EquationFit, Equations, marginal_ef
 from embedtopics.inference._measurement import Sample
 from embedtopics.inference.results import Coefficients, MarginalEffect
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array, RandomState
-from embedtopics.topics._stability import NOT_DRAWN, best_matches, draw_replicates
+from embedtopics.topics._resolution import NOT_DRAWN, best_matches, draw_replicates
 from embedtopics.topics._vectors import members
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import repeated_rows, units_of, values_of

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from embedtopics.topics.editing._merge import _cannot_merge
+from embedtopics.topics.editing._regroup import _cannot_merge
 from tests.factories import make_result
 from tests.topics.editing.altering import with_anchors
 

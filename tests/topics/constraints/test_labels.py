@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import embedtopics as et
 from embedtopics.topics import ManualLabels, PartialLabels, at_resolution, with_stability
 from embedtopics.topics._clusters import owners
-from embedtopics.topics.constraints._labels import checked_labels
+from embedtopics.topics.constraints._kinds import checked_labels
 from embedtopics.topics.results import Reason
 from tests.factories import raising, refuses
 

@@ -42,7 +42,7 @@ def scattered():
 
 
 def test_seeded_documents_are_found_together(scattered, fit, monkeypatch):
-    monkeypatch.setattr("embedtopics.topics.constraints._words.BOOST", 1.0)
+    monkeypatch.setattr("embedtopics.topics.constraints._kinds.BOOST", 1.0)
     plain = fit(scattered, n_topics=3)
     guided = fit(scattered, SeedWords({"flights": ["airline"]}), n_topics=3)
     assert len(set(plain.labels[120:])) > 1

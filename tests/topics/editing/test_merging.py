@@ -9,7 +9,7 @@ from scipy.spatial.distance import squareform
 
 from embedtopics.terms import ClassTfidf
 from embedtopics.topics import merge, reduce, rename, update_terms
-from embedtopics.topics.editing._merge import group_nearest
+from embedtopics.topics.editing._regroup import group_nearest
 from tests.factories import make_result, refuses, topic_counts
 from tests.topics.editing.altering import (
     assert_same,

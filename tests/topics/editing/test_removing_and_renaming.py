@@ -3,7 +3,7 @@ import pytest
 
 from embedtopics.errors import InputError
 from embedtopics.topics import history, merge, remove, rename
-from embedtopics.topics.editing._merge import reduce
+from embedtopics.topics.editing._regroup import reduce
 from embedtopics.topics.results import Reason
 from tests.factories import refuses, with_stability
 from tests.topics.editing.altering import assert_untouched, frozen

@@ -12,7 +12,7 @@ from embedtopics import topics
 from embedtopics.terms._representative import best_terms
 from embedtopics.terms._stop_words import repeats, stems_of
 from embedtopics.topics._vectors import encoder_of_fit
-from embedtopics.topics.naming import _keywords as module
+from embedtopics.topics.naming import _names as module
 from tests.factories import each, make_result, refuses
 
 

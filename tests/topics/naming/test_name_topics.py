@@ -15,7 +15,7 @@ from embedtopics import topics
 from embedtopics._utils import chat as asking
 from embedtopics._utils.chat import UnusableAnswer
 from embedtopics.errors import InputError
-from embedtopics.topics.naming._name_topics import parse_name, questions_about
+from embedtopics.topics.naming._names import parse_name, questions_about
 from tests.chat_server import said, serving
 from tests.factories import make_result, refuses
 from tests.topics.editing.altering import with_anchors

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from embedtopics.topics import keyness
-from embedtopics.topics.reading._keyness import _log_odds, false_discovery_rates
+from embedtopics.topics.reading._words import _log_odds, false_discovery_rates
 from tests.factories import refuses
 
 MORE = {"n_terms": 1000}
@@ -14,7 +14,7 @@ MORE = {"n_terms": 1000}
 
 @pytest.fixture(autouse=True)
 def rare_terms(monkeypatch):
-    monkeypatch.setattr("embedtopics.topics.reading._keyness.MIN_COUNT", 1)
+    monkeypatch.setattr("embedtopics.topics.reading._words.MIN_COUNT", 1)
 
 
 def lines(frame):
@@ -70,7 +70,7 @@ def test_n_is_of_each_side_and_min_count_of_both(press, monkeypatch):
     few = keyness(press, 0, 1, n_terms=2)
     assert few["term"].tolist() == [*everything["term"][:2], *everything["term"][-2:]]
     assert few["q"].tolist() == [*everything["q"][:2], *everything["q"][-2:]]
-    monkeypatch.setattr("embedtopics.topics.reading._keyness.MIN_COUNT", 3)
+    monkeypatch.setattr("embedtopics.topics.reading._words.MIN_COUNT", 3)
     often = keyness(press, 0, 1, **MORE)
     total = lines(everything)[["count_target", "count_reference"]].sum(axis=1)
     assert set(often["term"]) == set(total[total >= 3].index)
@@ -100,7 +100,7 @@ def test_what_cannot_be_told_is_left_out(build, monkeypatch):
     result = build(["one two three", "four", "five"], [0, 1, 1])
     found = keyness(result, 0, 1, **MORE)
     assert set(found["term"]) == {"one", "two", "three", "four", "five"}
-    monkeypatch.setattr("embedtopics.topics.reading._keyness.MIN_COUNT", 9)
+    monkeypatch.setattr("embedtopics.topics.reading._words.MIN_COUNT", 9)
     nothing = keyness(result, 0, 1, n_terms=5)
     assert len(nothing) == 0 and list(nothing.columns) == list(found.columns)
 

@@ -36,6 +36,7 @@ from .topics import PartialLabels as PartialLabels
 from .topics import SeedWords as SeedWords
 from .topics import TopicModel as TopicModel
 from .topics import ZeroShot as ZeroShot
+from .topics import verify as verify
 from .topics.results import TopicResult as TopicResult
 from .training import distill as distill
 

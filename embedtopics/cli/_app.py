@@ -8,7 +8,7 @@ from typer import Option
 from embedtopics.cli._batch import app as batch_app
 from embedtopics.cli._classify import annotate
 from embedtopics.cli._classify import app as classify_app
-from embedtopics.cli._edit import add, edit, export, label
+from embedtopics.cli._edit import add, edit, export, label, verify
 from embedtopics.cli._errors import Commands
 from embedtopics.cli._evaluate import compare, evaluate, evaluate_encoder
 from embedtopics.cli._pretrain import pretrain, tokens
@@ -40,7 +40,7 @@ app = Commands(
 for command in (
     add, annotate, by_group, compare, concordance, demo, edit, effects, embed, evaluate,
     evaluate_encoder, export, find, hierarchy, inspect, keyness, label, over_time, pretrain, probe,
-    resolution, search, search_eval, serve, tokens, topics,
+    resolution, search, search_eval, serve, tokens, topics, verify,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(batch_app, name="batch")

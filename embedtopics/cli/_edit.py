@@ -1,4 +1,4 @@
-"""Commands that change a folder of results: ``edit``, ``label``, ``add``; ``export``."""
+"""Commands for a folder of results: ``edit``, ``label``, ``add``, ``export`` and ``verify``."""
 
 from __future__ import annotations
 
@@ -174,3 +174,29 @@ def add(
     if extension.candidates and not adopt:
         typer.echo("next: --adopt makes topics of these groups")
     typer.echo(f"\nwritten to {show.printable(str(target))}")
+
+
+def verify(
+    results: opt.ResultsFolder,
+    corpus: Annotated[
+        Path | None, Option(help="File of the same rows; default: the texts in the folder.")
+    ] = None,
+    text: opt.TextColumn = None,
+    encoder: opt.EncoderName = None,
+) -> None:
+    """Analyse a study again, and say what comes out as it was saved."""
+    from embedtopics.corpus import Corpus
+    from embedtopics.topics import verify as verify_study
+
+    texts = None if corpus is None else Corpus.from_file(corpus, text=text)
+    verification = verify_study(results, texts, encoder=encoder)
+    for name, (then, now) in verification.versions.items():
+        show.say(f"{name}: {then} in the study, {now} here")
+    columns = [("part", ""), ("outcome", ""), ("compared", "number"), ("different", "number")]
+    rows = verification.parts.astype(str).to_numpy().tolist()
+    show.print_table([*columns, ("", "words")], rows)
+    different = [row[0] for row in rows if row[1] == "differs"]
+    show.say(
+        f"\nDifferent: {', '.join(different)}." if different else "\nThe study comes out again."
+    )
+    raise typer.Exit(bool(different))

@@ -16,6 +16,7 @@ from ._tables import report_card as report_card
 from ._tables import table as table
 from ._tables import terms as terms
 from ._tables import validation_sheets as validation_sheets
+from ._verify import verify as verify
 from .constraints._kinds import ManualLabels as ManualLabels
 from .constraints._kinds import PartialLabels as PartialLabels
 from .constraints._kinds import SeedWords as SeedWords

@@ -53,6 +53,8 @@ RESTORED = (
     "min_df", "words",
 )  # fmt: skip
 """Parameters of a loaded model that the settings of its result hold."""
+ASKED = ("n_topics", "min_cluster_size", "coverage")
+"""Parameters whose settings a fit or `at_resolution` resolves."""
 NAMED = {"reducer": REDUCERS, "clusterer": CLUSTERERS}
 """Names of stages."""
 
@@ -382,6 +384,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             settings["words"] = WordRules(function=self.words).to_json()
         if self.constraints is not None:
             settings["constraints"] = dict(self.constraints.describe())
+        settings["asked"] = {name: settings[name] for name in ASKED}
         return {name: _as_setting(value) for name, value in settings.items()}
 
 

@@ -252,3 +252,17 @@ def test_what_is_refused_with_one_line(grown, tmp_path):
         ((grown, file, "--out", file), "is a file"),
     ):
         assert message in refused("add", *arguments)
+
+
+def test_verify_says_what_comes_out_again(results, branches, tmp_path):
+    done = run("verify", results)
+    assert done.exit_code == 0, done.output
+    assert "The study comes out again." in done.stdout
+    lines = {line.split()[0]: line.split() for line in done.stdout.splitlines() if line.strip()}
+    assert lines["topics"][1:3] == ["same", "bits"] and lines["topics"][-1] == "0"
+    (results / "topics.csv").write_text("edited")
+    (tmp_path / "texts.txt").write_text("\n".join([*branches[0][1:], branches[0][0]]))
+    done = run("verify", results, "--corpus", tmp_path / "texts.txt")
+    assert done.exit_code == 1 and "Different: texts, files." in done.stdout
+    assert "changed after the study was written: topics.csv" in " ".join(done.stdout.split())
+    assert "no such file" in refused("verify", results, "--corpus", tmp_path / "none.txt")

@@ -7,9 +7,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,16 +19,17 @@ from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.display import progress_bar
 from embedtopics._utils.folders import MANIFEST, replacing_folder
 from embedtopics.decisions import Decision, counted
+from embedtopics.encoders.sentence._checkpoint import Recipe
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, PlainVocabulary, load_vocabulary
 from embedtopics.encoders.sentence._running import longest_first, token_batches
 from embedtopics.errors import InputError
 from embedtopics.probing._layers import Layers, layer_numbers
 from embedtopics.probing._open import (
-    CheckpointSource,
     LayeredModel,
     load_layers,
+    one_core_each,
     random_model,
-    source_of,
+    transformer_of,
 )
 from embedtopics.probing._plan import (
     ExtractionPlan,
@@ -87,38 +86,14 @@ def pool_block(
     def run(batch_runs: list[TokenSequence]) -> Pooled:
         return _pool_batch(loaded, batch_runs, layers, pad_id)
 
+    results = one_core_each(run, batches) if loaded.device == "cpu" else map(run, batches)
     # A unit may have tokens in several windows, and so in several batches.
-    for batch_runs, (rows, by_layer) in _results_of(run, batches, loaded.device):
+    for batch_runs, (rows, by_layer) in zip(batches, results, strict=True):
         for layer, vectors in enumerate(by_layer):
             pooled[layer, rows - first_row] += vectors
         progress(sum(map(len, batch_runs)))
     pooled /= np.maximum(n_pieces, 1).astype(np.float32)[:, None]
     return pooled
-
-
-def _results_of(
-    work: Callable[[list[TokenSequence]], Pooled], batches: list[list[TokenSequence]], device: str
-) -> Iterator[tuple[list[TokenSequence], Pooled]]:
-    """Yield each batch with its result, in order; a CPU runs several at once, one core for each."""
-    import torch
-
-    n_threads = torch.get_num_threads()
-    if device != "cpu":
-        yield from ((batch, work(batch)) for batch in batches)
-        return
-    executor = ThreadPoolExecutor(n_threads, initializer=torch.set_num_threads, initargs=(1,))
-    waiting: deque[tuple[list[TokenSequence], Future[Pooled]]] = deque()
-    try:
-        for batch in batches:
-            waiting.append((batch, executor.submit(work, batch)))
-            if len(waiting) > 2 * n_threads:  # results not yet taken fill memory
-                first, result = waiting.popleft()
-                yield first, result.result()
-        for first, result in waiting:
-            yield first, result.result()
-    finally:
-        executor.shutdown(cancel_futures=True)
-        torch.set_num_threads(n_threads)  # of the whole process, for some of its libraries
 
 
 def _pool_batch(
@@ -218,11 +193,12 @@ def hidden_states(
     (['play', 'play'], (0, 1, 2, 3, 4, 5, 6))
     """
     checked_choice(dtype, "dtype", ("float16", "float32"))
-    reading, source = read_texts(texts), source_of(encoder)
+    reading, recipe = read_texts(texts), transformer_of(encoder).recipe
+    contents = (recipe.checkpoint.contents, recipe.checkpoint.lower_case)
     description = {
-        "weights": source.digest(),
+        "weights": hashlib.sha256(repr(contents).encode()).hexdigest(),
         "texts": reading.digest(),
-        "max_length": source.max_length,
+        "max_length": recipe.max_length,
         "unit": "word" if words else "token",
         "pooling": "mean" if words else "none",
         "dtype": dtype,
@@ -230,7 +206,7 @@ def hidden_states(
     if out is None:
         root = Path(tempfile.mkdtemp(prefix="embedtopics-states-"))
         try:
-            empty, shape = _extract(reading, source, layers, description, root, show_progress)
+            empty, shape = _extract(reading, recipe, layers, description, root, show_progress)
         except BaseException:  # an interrupt too
             shutil.rmtree(root, ignore_errors=True)
             raise
@@ -241,7 +217,7 @@ def hidden_states(
     if (out / MANIFEST).is_file():
         return _open_same(out, layers, description)
     with replacing_folder(out, KIND) as fresh:
-        empty, shape = _extract(reading, source, layers, description, fresh, show_progress)
+        empty, shape = _extract(reading, recipe, layers, description, fresh, show_progress)
         write_store(fresh, empty, description)
     return replace(empty, vectors=map_vectors(out, empty.layers, shape, dtype), folder=str(out))
 
@@ -303,26 +279,29 @@ def _numbers_of(layers: Layers, n_layers: int) -> tuple[int, ...]:
 
 def _extract(
     reading: Reading,
-    source: CheckpointSource,
+    recipe: Recipe,
     layers: Layers,
     description: dict[str, Any],
     folder: Path,
     show_progress: bool | None,
 ) -> tuple[HiddenStates, tuple[int, int]]:
     """Write vectors to a folder; return the states without them, and the shape of a layer."""
-    loaded = load_layers(source)
-    vocabulary = load_vocabulary(source.checkpoint, source.trusts_code)
+    loaded = load_layers(recipe)
+    vocabulary = load_vocabulary(recipe.checkpoint, recipe.trusts_code)
     numbers = _numbers_of(layers, loaded.n_layers)
     description |= {"n_layers": loaded.n_layers, "width": loaded.width}
     plan = make_plan(
         reading,
         vocabulary.tokenizer,
         words=description["unit"] == "word",
-        max_length=source.max_length,
+        max_length=recipe.max_length,
         show_progress=show_progress,
     )
     n_clipped = _write_blocks(folder, numbers, description, loaded, vocabulary, plan, show_progress)
-    decisions = list(source.decisions)
+    decisions = []
+    if recipe.prompt:
+        message = f"The prompt {recipe.prompt!r} is not prepended to the texts."
+        decisions.append(Decision("probing", "prompt", recipe.prompt, message))
     if loaded.is_causal:
         decisions.append(_CAUSAL)
     note = partial(counted, "probing")
@@ -347,7 +326,7 @@ def _extract(
         vectors=(),
         unit=description["unit"],
         pooling=description["pooling"],
-        encoder=source.name,
+        encoder=recipe.name,
         fingerprint=hashlib.sha256(repr(parts).encode()).hexdigest(),
         decisions=tuple(decisions),
     )

@@ -1,40 +1,26 @@
 """From the name of an encoder to a transformer that returns its layers."""
 
-import hashlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from embedtopics._utils.checks import checked_count
 from embedtopics._utils.display import one_line
-from embedtopics.decisions import Decision
 from embedtopics.encoders._base import require_torch
 from embedtopics.encoders._registry import resolve_encoder
-from embedtopics.encoders.sentence._checkpoint import Checkpoint
+from embedtopics.encoders.sentence._checkpoint import Recipe
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._running import has_gpu
 from embedtopics.encoders.sentence._torch import load_model, silent_transformers
 from embedtopics.errors import InputError, ModelLoadError
 
-
-@dataclass(frozen=True, eq=False)
-class CheckpointSource:
-    """A checkpoint, and how it is read."""
-
-    name: str
-    checkpoint: Checkpoint
-    max_length: int
-    trusts_code: bool
-    decisions: tuple[Decision, ...]
-
-    def digest(self) -> str:
-        """Return the SHA-256 over weights, vocabulary and configuration."""
-        contents = (self.checkpoint.contents, self.checkpoint.lower_case)
-        return hashlib.sha256(repr(contents).encode()).hexdigest()
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,27 +34,21 @@ class LayeredModel:
     is_causal: bool = False
 
 
-def source_of(encoder: Any) -> CheckpointSource:
-    """Return the checkpoint of an encoder."""
-    transformer = resolve_encoder(encoder).transformer
+def transformer_of(encoder: Any) -> SentenceEncoder:
+    """Return the transformer of an encoder."""
+    transformer: SentenceEncoder | None = resolve_encoder(encoder).transformer
     if transformer is None:
         expected = "a checkpoint of a transformer, its folder or a SentenceEncoder"
         raise InputError("encoder", expected, encoder)
-    recipe = transformer.recipe
-    decisions: tuple[Decision, ...] = ()
-    if recipe.prompt:
-        message = f"The prompt {recipe.prompt!r} is not prepended to the texts."
-        decisions = (Decision("probing", "prompt", recipe.prompt, message),)
-    length, trusts_code = recipe.max_length, recipe.trusts_code
-    return CheckpointSource(transformer.name, recipe.checkpoint, length, trusts_code, decisions)
+    return transformer
 
 
-def load_layers(source: CheckpointSource) -> LayeredModel:
+def load_layers(recipe: Recipe) -> LayeredModel:
     """Load a transformer, and see on two sequences that it has all layers, and whether causal."""
     device = "cuda" if has_gpu() else "cpu"
-    checkpoint = source.checkpoint
+    checkpoint = recipe.checkpoint
     named = f"{checkpoint.folder} of the family {checkpoint.family!r}"
-    model: Any = load_model(checkpoint, trust_remote_code=source.trusts_code).to(device)
+    model: Any = load_model(checkpoint, trust_remote_code=recipe.trusts_code).to(device)
     import torch
 
     padding = getattr(model.config, "pad_token_id", None)
@@ -93,12 +73,16 @@ def load_layers(source: CheckpointSource) -> LayeredModel:
     return LayeredModel(model, device, len(states), int(states[0].shape[2]), is_causal)
 
 
-class _RandomModel(SentenceEncoder):
-    """An encoder in a temporary folder, named after the one whose architecture it has."""
-
-    def __init__(self, folder: Path, name: str, max_length: int) -> None:
-        super().__init__(folder, max_length=max_length)
-        self.name = name
+def one_core_each(work: Callable[[T], R], jobs: Iterable[T]) -> Iterator[R]:
+    """Do jobs on as many threads as torch has, each on one; yield the results in order."""
+    torch = require_torch("a model")
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # the order of its sums depends on their number
+    try:
+        with ThreadPoolExecutor(n_threads, "probing", torch.set_num_threads, (1,)) as pool:
+            yield from pool.map(work, jobs)
+    finally:
+        torch.set_num_threads(n_threads)
 
 
 @contextmanager
@@ -108,9 +92,9 @@ def random_model(encoder: Any, random_state: int) -> Iterator[SentenceEncoder]:
     from transformers import AutoConfig, AutoModel
 
     seed = checked_count(random_state, "random_state", 0)
-    source = source_of(encoder)
-    checkpoint = source.checkpoint
-    trusts_code, architecture = source.trusts_code, cast(Any, AutoModel)  # it has no types
+    recipe = transformer_of(encoder).recipe
+    checkpoint = recipe.checkpoint
+    trusts_code, architecture = recipe.trusts_code, cast(Any, AutoModel)  # it has no types
     with TemporaryDirectory(prefix="embedtopics-random-") as root:
         folder = Path(root) / "model"
         folder.mkdir()
@@ -132,5 +116,7 @@ def random_model(encoder: Any, random_state: int) -> Iterator[SentenceEncoder]:
                 f"{checkpoint.folder} cannot be initialized ({one_line(error)}); choose another"
             )
             raise ModelLoadError(message) from None
-        name = f"{source.name} (random weights, random_state {seed})"
-        yield _RandomModel(folder, name, source.max_length)
+        encoder = SentenceEncoder(folder, max_length=recipe.max_length)
+        name = f"{recipe.name} (random weights, random_state {seed})"
+        encoder.recipe = replace(encoder.recipe, name=name)
+        yield encoder

@@ -69,14 +69,12 @@ class Reading:
 def read_texts(texts: Any) -> Reading:
     """Read whole texts, whose words are found, or texts that are split into words."""
     is_task = isinstance(texts, ProbeTask)
-    if is_task:
-        texts = texts.texts
+    texts = texts.texts if is_task else texts
     # The keys of a dict and the columns of a table can be iterated, but are no texts.
     is_other = isinstance(texts, (str, bytes, Mapping, Set)) or hasattr(texts, "columns")
     if is_other or not hasattr(texts, "__iter__"):
         raise InputError("texts", "a list of texts", found=f"a {type(texts).__name__}")
-    rows = list(texts)
-    if not rows:
+    if not (rows := list(texts)):
         raise InputError("texts", "at least one text", found="none")
     is_whole = isinstance(rows[0], str)
     for row, text in enumerate(rows):

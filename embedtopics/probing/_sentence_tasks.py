@@ -14,8 +14,7 @@ from embedtopics.probing._tasks import (
     content_digest,
     gathered,
     key_of,
-    split_contents,
-    without_repeats,
+    split,
 )
 from embedtopics.probing.results import ProbeTask, Sentence
 from embedtopics.protocols import RandomState
@@ -135,27 +134,21 @@ def _pool(
 ) -> tuple[LabelPool, tuple[Decision, ...]]:
     """Return distinct sentences, and the part of each."""
     sentences, parts, decisions = gathered(treebanks)
-    for one in sentences:
-        if needs_heads and not one.heads:
-            missing = f"sentence {one.id!r} without"
-            raise InputError("treebanks", "with heads for every sentence", found=missing)
-    fitting = [n for n, one in enumerate(sentences) if SHORTEST <= len(one.words) <= LONGEST]
-    if not fitting:
+    if needs_heads and (bare := [one.id for one in sentences if not one.heads]):
+        raise InputError("treebanks", "with heads", found=f"sentence {bare[0]!r} without")
+    # Of sentences that differ in case alone, the same one stays whatever the order of the rows.
+    in_order = sorted(
+        (n for n, one in enumerate(sentences) if SHORTEST <= len(one.words) <= LONGEST),
+        key=lambda n: (sentences[n].words, sentences[n].heads),
+    )
+    if not in_order:
         expected = f"with sentences of {SHORTEST} to {LONGEST} words"
         raise InputError("treebanks", expected, found="none")
-    # Of sentences that differ in case alone, the same one stays whatever the order of the rows.
-    in_order = sorted(fitting, key=lambda n: (sentences[n].words, sentences[n].heads))
-    keys = [key_of(sentences[place].words) for place in in_order]
-    part_of = [parts[place] for place in in_order]
-    unique, repeats = without_repeats(keys, part_of, within=True)
-    decisions += repeats
-    places = sorted(in_order[place] for place in unique)
-    selected = [sentences[place] for place in places]
-    part_of = [parts[place] for place in places]
-    if not any(part_of):
-        part_of, split = split_contents([key_of(one.words) for one in selected], seed, "sentences")
-        decisions += split
-    return LabelPool(selected, part_of, seed), decisions
+    keys = [key_of(sentences[n].words) for n in in_order]
+    places, part_of, notes = split(keys, [parts[n] for n in in_order], seed, within=True)
+    pairs = sorted(zip([in_order[place] for place in places], part_of, strict=True))
+    pool = LabelPool([sentences[n] for n, _ in pairs], [part for _, part in pairs], seed)
+    return pool, (*decisions, *notes)
 
 
 def _balanced(

@@ -96,16 +96,20 @@ def without_repeats(
     return sorted(rows), tuple(decisions)
 
 
-def _split(
-    keys: Sequence[str], parts: Sequence[str], random_state: RandomState, what: str = "sentences"
+def split(
+    keys: Sequence[str],
+    parts: Sequence[str],
+    random_state: RandomState,
+    what: str = "sentences",
+    within: bool = False,
 ) -> tuple[list[int], list[str], tuple[Decision, ...]]:
-    """Return which contents are kept, and their parts: given, or by their hash."""
-    rows, decisions = without_repeats(keys, parts)
+    """Return which contents remain, and their parts: those of the caller, or by their hash."""
+    rows, decisions = without_repeats(keys, parts, within=within)
     part_of = [parts[place] for place in rows]
     if not any(part_of):
         seed = resolve_seed(random_state)
-        part_of, split = split_contents([keys[place] for place in rows], seed, what)
-        decisions += split
+        part_of, notes = split_contents([keys[place] for place in rows], seed, what)
+        decisions += notes
     return rows, part_of, decisions
 
 
@@ -160,7 +164,7 @@ def token_task(
     """
     sentences, parts, decisions = gathered(treebanks)
     labels_of = _labeller(sentences, task)
-    rows, parts, more = _split([key_of(one.words) for one in sentences], parts, random_state)
+    rows, parts, more = split([key_of(one.words) for one in sentences], parts, random_state)
     labels = tuple(tuple(labels_of(sentences[place])) for place in rows)
     values_in: dict[str, set[str]] = {part: set() for part in parts}
     for of_sentence, part in zip(labels, parts, strict=True):
@@ -262,7 +266,7 @@ def text_task(
         texts += table.texts("text")
         labels += _labels(table, label)
         parts += [part] * len(table)
-    rows, parts, decisions = _split([key_of(one) for one in texts], parts, random_state, "texts")
+    rows, parts, decisions = split([key_of(one) for one in texts], parts, random_state, "texts")
     labels = [labels[place] for place in rows]
     if len(set(labels)) < 2:
         raise InputError("label", "a column of two labels or more", sorted(set(labels)))
@@ -281,8 +285,6 @@ def _labels(table: TableFile, column: str) -> list[str]:
     cells = table.cells(
         column, lambda cell: not is_missing(cell) and bool(str(cell).strip()), "a label"
     )
-    spelled = [str(cell).strip() for cell in cells]
-    return [
-        text.lower() if isinstance(cell, (bool, np.bool_)) else text
-        for cell, text in zip(cells, spelled, strict=True)
-    ]
+    is_bool = [isinstance(cell, (bool, np.bool_)) for cell in cells]
+    labels = [str(cell).strip() for cell in cells]
+    return [text.lower() if lower else text for lower, text in zip(is_bool, labels, strict=True)]

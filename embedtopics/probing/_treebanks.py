@@ -7,6 +7,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,6 @@ NUMBER = re.compile(r"0|[1-9]\d{0,8}", re.ASCII)
 WORD_NAMES = ("form", "token", "word")
 SENTENCE_NAMES = ("sent_id", "sentence_id", "sentence")
 NUMBER_NAMES = ("tok_id", "token_id", "id")
-
-Row = tuple[int, list[str]]
-"""The number of a line in the file, from 1, and its fields; none for an empty line."""
 
 
 def read_conllu(path: str | Path) -> Treebank:
@@ -64,11 +62,15 @@ def read_conllu(path: str | Path) -> Treebank:
     file = _checked_file(path)
     sentences: list[Sentence] = []
     counts: Counter[str] = Counter()
-    for block in _blocks((number, [line] if line else []) for number, line in _lines(file)):
-        lines = [fields[0] for _, fields in block]
-        sentences.append(
-            _parse_sentence(lines, file.name, block[0][0], str(len(sentences) + 1), counts)
-        )
+    block: list[str] = []
+    for row, line in enumerate(chain(_lines(file), [""]), start=1):
+        if line:
+            block.append(line)
+        elif block:
+            number = str(len(sentences) + 1)
+            begin = row - len(block)
+            sentences.append(_parse_sentence(block, file.name, begin, number, counts))
+            block = []
     if not sentences:
         raise InputError(file.name, "sentences in CoNLL-U", found="an empty file")
     messages = {
@@ -161,36 +163,51 @@ def read_token_table(path: str | Path) -> Treebank:
         word, words are not numbered in order, heads do not form a tree, or a column is missing.
     """
     file = _checked_file(path)
-    rows = _rows(file)
-    names = tuple(one.strip() for one in next((fields for _, fields in rows if fields), []))
+    is_csv = file.name.lower().removesuffix(".gz").endswith(".csv")
+    options: dict[str, Any] = {} if is_csv else {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+    reader = csv.reader((line + "\n" for line in _lines(file)), strict=True, **options)
+    try:
+        rows = [(reader.line_num, fields) for fields in reader]
+    except csv.Error as error:
+        remedy = 'write a quote inside a quoted field twice ("")'
+        raise InputError(
+            file.name, "closed quotes", str(error), remedy, row=reader.line_num
+        ) from None
+    names = tuple(one.strip() for one in (rows[0][1] if rows else []))
     if not names or len(set(names)) < len(names):
         raise InputError(file.name, "a header of different names", found=", ".join(names) or "none")
     of_word, of_sentence, of_number = (
-        next((names.index(one) for one in options if one in names), None)
-        for options in (WORD_NAMES, SENTENCE_NAMES, NUMBER_NAMES)
+        next((names.index(one) for one in spellings if one in names), None)
+        for spellings in (WORD_NAMES, SENTENCE_NAMES, NUMBER_NAMES)
     )
     if of_word is None:
         expected = f"a file with a column {' or '.join(WORD_NAMES)}"
         raise InputError(file.name, expected, found=", ".join(names))
-    labels = {
-        name: place
-        for place, name in enumerate(names)
-        if place not in (of_word, of_sentence, of_number)
-    }
+    others = (of_word, of_sentence, of_number)
+    labels = {name: place for place, name in enumerate(names) if place not in others}
     sentences: list[Sentence] = []
-    for block in _blocks(rows, of_sentence):
-        for place, (row, fields) in enumerate(block, start=1):
-            is_numbered = of_number is None or fields[of_number : of_number + 1] == [str(place)]
+    block: list[list[str]] = []
+    begin = 0
+    for row, fields in [*rows[1:], (0, [])]:
+        id = "" if of_sentence is None else "".join(fields[of_sentence : of_sentence + 1])
+        if block and (not fields or (of_sentence is not None and id != block[0][of_sentence])):
+            cells = list(zip(*(map(sys.intern, one) for one in block), strict=True))
+            columns = {name: cells[place] for name, place in labels.items()}
+            words, heads = cells[of_word], columns.get("head", ())
+            text, spans, _ = _located([(form, True) for form in words], None)
+            number = str(len(sentences) + 1) if of_sentence is None else cells[of_sentence][0]
+            tree = _heads(heads, f"head in {file.name}", begin) if heads else ()
+            sentences.append(Sentence(number, text, words, columns, tree, spans))
+            block = []
+        if fields:
+            begin = begin if block else row
+            block.append(fields)
+            is_numbered = of_number is None or fields[of_number : of_number + 1] == [
+                str(len(block))
+            ]
             if len(fields) != len(names) or not fields[of_word].strip() or not is_numbered:
                 expected = f"{len(names)} fields with a word, numbered from 1 in each sentence"
                 raise InputError(f"a line of {file.name}", expected, fields, row=row)
-        cells = list(zip(*(map(sys.intern, fields) for _, fields in block), strict=True))
-        columns = {name: cells[place] for name, place in labels.items()}
-        words, heads = cells[of_word], columns.get("head", ())
-        text, spans, _ = _located([(form, True) for form in words], None)
-        id = str(len(sentences) + 1) if of_sentence is None else cells[of_sentence][0]
-        tree = _heads(heads, f"head in {file.name}", block[0][0]) if heads else ()
-        sentences.append(Sentence(id, text, words, columns, tree, spans))
     if not sentences:
         raise InputError(file.name, "words below the header", found="none")
     return Treebank(file.name, tuple(sentences), tuple(labels))
@@ -204,7 +221,7 @@ def _checked_file(path: str | Path) -> Path:
     return file
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _lines(path: Path) -> Iterator[str]:
     r"""Yield the lines of a UTF-8 file; only "\n" and "\r\n" end one, U+2028 may be in a word."""
     with open_binary(path) as stream:
         for number, raw in enumerate(stream, start=1):
@@ -213,40 +230,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             except UnicodeDecodeError as error:
                 byte = f"the byte 0x{raw[error.start]:02x}"
                 raise InputError(path.name, "UTF-8", found=byte, row=number) from None
-            yield number, line.removesuffix("\n").removesuffix("\r")
-
-
-def _rows(file: Path) -> Iterator[Row]:
-    """Yield the fields of each row, and the number of its first line."""
-    lines = (line + "\n" for _, line in _lines(file))
-    is_csv = file.name.lower().removesuffix(".gz").endswith(".csv")
-    options: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
-    reader = csv.reader(lines, strict=True, **({} if is_csv else options))
-    begin = 1
-    try:
-        for fields in reader:
-            yield begin, fields
-            begin = reader.line_num + 1
-    except csv.Error as error:
-        remedy = 'write a quote inside a quoted field twice ("")'
-        raise InputError(file.name, "closed quotes", str(error), remedy, row=begin) from None
-
-
-def _blocks(rows: Iterator[Row], of_sentence: int | None = None) -> Iterator[list[Row]]:
-    """Yield the rows of each sentence: between empty lines, and between changes of its id."""
-    block: list[Row] = []
-    for number, fields in rows:
-        is_new = not fields
-        if block and of_sentence is not None:
-            previous = block[-1][1][of_sentence : of_sentence + 1]
-            is_new = fields[of_sentence : of_sentence + 1] != previous
-        if block and is_new:
-            yield block
-            block = []
-        if fields:
-            block.append((number, fields))
-    if block:
-        yield block
+            yield line.removesuffix("\n").removesuffix("\r")
 
 
 def _heads(cells: Sequence[str], parameter: str, row: int) -> tuple[int, ...]:

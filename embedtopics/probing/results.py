@@ -291,15 +291,16 @@ class GeometryScore:
     Parameters
     ----------
     measure : str
-    layer : int
+    layer : int or None
+        None for a baseline without a layer.
     value, low, high : float
         The measure, and its 95 % interval.
     n : int
-        Words or sentences.
+        Words, sentences or uses.
     """
 
     measure: str
-    layer: int
+    layer: int | None
     value: float
     low: float
     high: float
@@ -315,7 +316,7 @@ class Contextualization(ScoreTable[GeometryScore]):
     rows : tuple of GeometryScore
         Measures "self-similarity", "intra-sentence similarity" and "maximum explainable variance";
         the same with the prefix "corrected", minus their baselines; and the baselines "anisotropy"
-        (mean cosine of different words in different sentences) and "chance variance" (maximum
+        (mean cosine of two different words) and "chance variance" (maximum
         explainable variance of as many uses of any words). Layers ascend.
     decisions : tuple of Decision
     encoder : str

@@ -26,9 +26,8 @@ def brute(states, layer):
     for v, w in combinations(WORDS, 2):
         for i in rows[v]:
             for j in rows[w]:
-                if states.sentences[i] != states.sentences[j]:
-                    share = 1 / len(rows[v]) / len(rows[w])
-                    total, weight = total + share * cosine[i, j], weight + share
+                share = 1 / len(rows[v]) / len(rows[w])
+                total, weight = total + share * cosine[i, j], weight + share
     explainable = {}
     for w, own in rows.items():
         singular = np.linalg.svd(vectors[own], compute_uv=False)

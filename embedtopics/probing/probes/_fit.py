@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -18,6 +17,7 @@ import torch
 
 from embedtopics._utils.display import progress_bar
 from embedtopics.errors import InputError
+from embedtopics.probing._open import one_core_each
 from embedtopics.protocols import FloatArray, Int64Array
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ UNITS_AT_ONCE = 4096
 PENALTIES = (1000.0, 100.0, 10.0, 1.0)
 """Beside the sum of losses, not their mean: the best one depends on the number of weights more
 than on the number of training units."""
-MOMENTS, TINY = (0.9, 0.99), 1e-8
+MOMENTS = (0.9, 0.99)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,18 +62,15 @@ class Features:
                 remedy = "extract the states again in float32"
                 row = int(rows[~is_finite][0])
                 raise InputError("states", "finite", remedy=remedy, found="infinity", row=row)
-        total, squares = torch.zeros(2, self.width, dtype=torch.float64)
         bare = Features(self.vectors, self.rows)
-        begin = bare.take(units[:1])[0].double()  # near the mean: no digits are lost
+        mean, variance = torch.zeros(2, self.width, dtype=torch.float64)
         for piece in pieces_of(units):
-            x = bare.take(piece).double()
-            total += (x - begin).sum(dim=0)
-            squares += (x - begin).square_().sum(dim=0)
-        mean = total / len(units)
-        deviation = (squares / len(units) - mean.square()).clamp_(min=0).sqrt()
-        varies = deviation > 1e-6 * (1 + (mean + begin).abs())
-        scale = torch.where(varies, 1 / deviation, torch.zeros_like(deviation))
-        return Features(self.vectors, self.rows, (mean + begin).float(), scale.float())
+            mean += bare.take(piece).double().sum(dim=0) / len(units)
+        for piece in pieces_of(units):
+            variance += (bare.take(piece).double() - mean).square_().sum(dim=0) / len(units)
+        varies = variance.sqrt() > 1e-6 * (1 + mean.abs())
+        scale = torch.where(varies, variance.rsqrt(), torch.zeros_like(mean))
+        return Features(self.vectors, self.rows, mean.float(), scale.float())
 
 
 def pieces_of(units: Int64Array, size: int = UNITS_AT_ONCE) -> Iterator[Int64Array]:
@@ -129,22 +126,18 @@ def fit(
     n_tasks, n_penalties = targets.shape[1], len(penalties)
     n_probes = n_tasks * n_penalties
     n_outputs = n_probes * n_classes
-    weights = [torch.zeros(inputs.width, n_outputs), torch.zeros(n_outputs)]
-    decay = torch.tensor([*penalties] * n_tasks).repeat_interleave(n_classes)[None, :]
-    means = [torch.zeros_like(one) for one in weights]
-    squares = [torch.zeros_like(one) for one in weights]
+    weights = [torch.zeros(n, n_outputs) for n in (inputs.width, 1)]
+    for one in weights:
+        one.requires_grad_()
+    decay = torch.tensor([*penalties] * n_tasks).repeat_interleave(n_classes) / 2
     n_steps, batches = batches_of(train, plan, seed)
-    rate = plan.rate / np.sqrt(inputs.width)
-    for step, units in enumerate(batches, start=1):
-        x = inputs.take(units)
+    take_step = stepper([{"params": weights, "lr": plan.rate / np.sqrt(inputs.width)}], n_steps)
+    for units in batches:
         gold = torch.from_numpy(targets[units]).repeat_interleave(n_penalties, dim=1)
-        logits = logits_of([one.requires_grad_() for one in weights], x, n_probes)
-        error = torch.softmax(logits.detach(), dim=2)
-        error.scatter_add_(2, gold[:, :, None], torch.full((*gold.shape, 1), -1.0))
-        slopes = list(torch.autograd.grad(logits, weights, error.div_(len(units))))
-        weights = [one.detach() for one in weights]
-        slopes[0].addcmul_(weights[0], decay)
-        _adam(weights, slopes, means, squares, step, rate * falling(step - 1, n_steps))
+        logits = logits_of(weights, inputs.take(units), n_probes).flatten(0, 1)
+        loss = torch.nn.functional.cross_entropy(logits, gold.flatten(), reduction="sum")
+        take_step(loss / len(units) + (decay * weights[0].square().sum(dim=0)).sum())
+    weights = [one.detach() for one in weights]
     losses = _losses(inputs, targets, dev, weights, n_penalties)
     table = losses.numpy().reshape(n_tasks, n_penalties)
     best_penalties = table.argmin(axis=1).tolist()
@@ -168,18 +161,13 @@ def log_probabilities(inputs: Features, units: Int64Array, weights: Weights) -> 
 def run_side_by_side(
     work: Callable[[T], R], jobs: Sequence[T], *, description: str, show_progress: bool | None
 ) -> list[R]:
-    """Do jobs on as many threads as torch has, each on one; results in the order of the jobs."""
-    n_threads = torch.get_num_threads()
+    """Do jobs on all cores with a bar; return the results in the order of the jobs."""
     bar = progress_bar(total=len(jobs), unit="fit", description=description, show=show_progress)
     results: list[R] = []
-    torch.set_num_threads(1)  # the order of its sums depends on their number
-    try:
-        with bar, ThreadPoolExecutor(n_threads) as pool:
-            for result in pool.map(work, jobs):
-                results.append(result)
-                bar.update()
-    finally:
-        torch.set_num_threads(n_threads)
+    with bar:
+        for result in one_core_each(work, jobs):
+            results.append(result)
+            bar.update()
     return results
 
 
@@ -218,18 +206,6 @@ def stepper(groups: list[dict[str, Any]], n_steps: int) -> Callable[[torch.Tenso
         schedule.step()
 
     return take
-
-
-def _adam(
-    weights: Weights, slopes: Weights, means: Weights, squares: Weights, step: int, rate: float
-) -> None:
-    """Take one step of Adam (Kingma and Ba 2015, algorithm 1)."""
-    first, second = MOMENTS
-    for weight, slope, mean, square in zip(weights, slopes, means, squares, strict=True):
-        mean.lerp_(slope, 1 - first)
-        square.mul_(second).addcmul_(slope, slope, value=1 - second)
-        below = (square / (1 - second**step)).sqrt_().add_(TINY)
-        weight.addcdiv_(mean, below, value=-rate / (1 - first**step))
 
 
 def _losses(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from embedtopics.evaluation._bootstrap import estimate, resampled_sums
 from embedtopics.evaluation.results import Estimate
+from embedtopics.probing._tasks import content_digest
 from embedtopics.probing.probes._units import TEST, TRAIN, Units
 from embedtopics.probing.results import ProbeScore
 from embedtopics.protocols import Float64Array, Int64Array
@@ -114,28 +114,21 @@ def most_frequent_of_type(
     types: Sequence[str], target: Int64Array, new: Sequence[str], n_classes: int
 ) -> Int64Array:
     """Predict the most frequent class of each type; of equal ones, and if new, that of all."""
-    of_all = np.bincount(target, minlength=n_classes)
-    number = {one: i for i, one in enumerate(dict.fromkeys(types))}
-    numbers = np.array([number[one] for one in types], dtype=np.int64)
-    cells, counts = np.unique(numbers * n_classes + target, return_counts=True)
-    rank = np.lexsort([-(cells % n_classes), of_all[cells % n_classes], counts])
-    best = np.empty(len(number), dtype=np.int64)
-    best[cells[rank] // n_classes] = cells[rank] % n_classes  # the last, and best, stays
-    majority = int(of_all.argmax())
-    return np.array(
-        [best[number[one]] if one in number else majority for one in new], dtype=np.int64
-    )
+    order = np.argsort(-np.bincount(target, minlength=n_classes), kind="stable")
+    counts = {one: np.zeros(n_classes) for one in types}
+    for one, label in zip(types, target, strict=True):
+        counts[one][label] += 1
+    best = {one: order[row[order].argmax()] for one, row in counts.items()}
+    return np.array([best.get(one, order[0]) for one in new], dtype=np.int64)
 
 
 def control_target(types: Sequence[str], counts: npt.NDArray[np.int_], seed: int) -> Int64Array:
     """Draw a class for each word type, by type and seed alone (Hewitt and Liang 2019)."""
     shares = np.cumsum(counts) / np.sum(counts)
-    key = f"control {seed}".encode()
-    drawn: dict[str, float] = {}
-    for one in types:
-        if one not in drawn:
-            digest = blake2b(one.encode(errors="surrogatepass"), digest_size=8, key=key)
-            # The upper 53 bits: a float holds them exactly, below 1.
-            drawn[one] = (int.from_bytes(digest.digest(), "big") >> 11) / 2**53
+    # The upper 53 bits: a float holds them exactly, below 1.
+    drawn = {
+        one: (int.from_bytes(content_digest(one, seed, "control")[:8], "big") >> 11) / 2**53
+        for one in set(types)
+    }
     place = np.searchsorted(shares, [drawn[one] for one in types], side="right")
     return np.asarray(np.minimum(place, np.flatnonzero(counts)[-1]), dtype=np.int64)

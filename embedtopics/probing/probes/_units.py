@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import excerpt
-from embedtopics.corpus._texts import is_missing, normalize_text
+from embedtopics.corpus._texts import is_missing
 from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
-from embedtopics.probing._tasks import PARTS
+from embedtopics.probing._tasks import PARTS, content_digest, key_of
 from embedtopics.probing.results import HiddenStates, ProbeTask
 from embedtopics.probing.words._uses import numbered
 from embedtopics.protocols import BoolArray, Int64Array
@@ -156,14 +155,9 @@ def number_sentences(states: HiddenStates, seed: int) -> Int64Array:
     of_unit = np.arange(len(states)) if states.unit == "text" else states.sentences
     begins = np.flatnonzero(np.diff(of_unit, prepend=-1))
     ends = np.append(begins[1:], len(of_unit))
-    digests = []
-    for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
-        text = normalize_text(" ".join(states.words[begin:end])).casefold()
-        key = str(seed).encode()
-        digest = blake2b(text.encode(errors="surrogatepass"), digest_size=8, key=key).digest()
-        digests.append(int.from_bytes(digest, "big"))
-    numbers = np.unique(np.array(digests, dtype=np.uint64), return_inverse=True)[1]
-    return np.repeat(numbers.astype(np.int64), ends - begins)
+    keys = [key_of(states.words[i:j]) for i, j in zip(begins, ends, strict=True)]
+    numbers = numbered([content_digest(key, seed).hex() for key in keys])
+    return np.repeat(numbers, ends - begins)
 
 
 def parts_of(labelled: Labelled, group: Int64Array) -> tuple[Int64Array, tuple[Decision, ...]]:

@@ -19,9 +19,8 @@ from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.evaluation._labels import silhouettes
 from embedtopics.probing._layers import Space, blocks, lengths_of, open_space
-from embedtopics.probing.results import HiddenStates
+from embedtopics.probing.results import GeometryScore, HiddenStates
 from embedtopics.probing.words.results import (
-    SenseScore,
     SenseSeparation,
     WordMap,
     WordNeighbors,
@@ -463,16 +462,16 @@ def sense_separation(
     resampled = resampled_sums(by_text_sums, seed=resolve_seed(random_state))
     sums = np.concatenate([by_text_sums.sum(axis=0)[None], resampled])
     drawn = sums[:, :-1] / sums[:, -1:]
-    measures: list[tuple[int | None, str]] = [(None, MAJORITY)]
-    measures += [(number, measure) for number in states.layers for measure in MEASURES]
-    least = np.array([-1.0 if measure == "silhouette" else 0.0 for _, measure in measures])
+    measures: list[tuple[str, int | None]] = [(MAJORITY, None)]
+    measures += [(measure, number) for number in states.layers for measure in MEASURES]
+    least = np.array([-1.0 if measure == "silhouette" else 0.0 for measure, _ in measures])
     low, high = bounded_interval(drawn[0], drawn[1:], n_texts, bounds=(least, 1.0))
     return SenseSeparation(
         encoder=states.encoder,
         word=word_key(word.strip()),
         n_senses=len(names),
         rows=tuple(
-            SenseScore(*one, float(drawn[0, i]), float(low[i]), float(high[i]), len(uses))
+            GeometryScore(*one, float(drawn[0, i]), float(low[i]), float(high[i]), len(uses))
             for i, one in enumerate(measures)
         ),
         decisions=(*states.decisions, *decisions),

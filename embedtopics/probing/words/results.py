@@ -9,6 +9,7 @@ import pandas as pd
 from embedtopics._utils.display import Displayed
 from embedtopics.decisions import Decision
 from embedtopics.evaluation.results import ScoreTable
+from embedtopics.probing.results import GeometryScore
 from embedtopics.protocols import Float64Array
 
 
@@ -93,37 +94,15 @@ class WordNeighbors(Displayed):
         return pd.DataFrame(columns)
 
 
-@dataclass(frozen=True)
-class SenseScore:
-    """How well one layer separates labelled senses of a word.
-
-    Parameters
-    ----------
-    layer : int or None
-        None for the baseline.
-    measure : {"1-NN accuracy", "centroid accuracy", "silhouette", "majority"}
-    value, low, high : float
-        The score, and its 95 % interval over texts.
-    n : int
-        Uses.
-    """
-
-    layer: int | None
-    measure: str
-    value: float
-    low: float
-    high: float
-    n: int
-
-
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class SenseSeparation(ScoreTable[SenseScore]):
+class SenseSeparation(ScoreTable[GeometryScore]):
     """How well each layer separates labelled senses.
 
     Parameters
     ----------
-    rows : tuple of SenseScore
-        Of each measure by ascending layer.
+    rows : tuple of GeometryScore
+        "majority", a baseline without a layer, then "1-NN accuracy", "centroid accuracy" and
+        "silhouette" of each layer, with intervals over texts.
     decisions : tuple of Decision
     encoder, word : str
     n_senses : int
@@ -133,7 +112,7 @@ class SenseSeparation(ScoreTable[SenseScore]):
     word: str
     n_senses: int
 
-    row_type = SenseScore
+    row_type = GeometryScore
 
     def _summary(self) -> str:
         return f"{self.word!r}: {len(self)} scores, {self.encoder}"

@@ -57,7 +57,7 @@ BUDGET = {
     "": (300, 5),
     "_utils": (1150, 10),
     "annotation": (2600, 12),
-    "classification": (3500, 12),
+    "classification": (3300, 12),
     "cli": (3300, 18),
     "clustering": (1350, 10),
     "comparison": (1200, 6),

@@ -80,7 +80,7 @@ def probe(
 def _task(train: Path, test: Path | None, name: str, random_state: int) -> ProbeTask:
     """Read the files, and make the task."""
     from embedtopics import probing
-    from embedtopics.probing._sentence_tasks import SENTENCE_TASKS
+    from embedtopics.probing._tasks import SENTENCE_TASKS
 
     files = {"train": train} | ({} if test is None else {"test": test})
     kinds = {_kind(path) for path in files.values()}

@@ -1,13 +1,24 @@
-"""Hidden states of all layers of an encoder, on disk."""
+"""Hidden states of all layers of an encoder, on disk: vectors by layer, and their units.
+
+::
+
+    <folder>/
+        about.json              encoder, settings and decisions
+        texts.json              the texts
+        index.npz               of_text, sentences, spans, n_pieces
+        layer-00.f16 ...        n_units x width little-endian numbers
+        manifest.json           sizes and checksums of all these
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,12 +28,18 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.display import progress_bar
-from embedtopics._utils.folders import MANIFEST, replacing_folder
+from embedtopics._utils.folders import (
+    MANIFEST,
+    parse_json,
+    read_manifest,
+    replacing_folder,
+    write_manifest,
+)
 from embedtopics.decisions import Decision, counted
 from embedtopics.encoders.sentence._checkpoint import Recipe
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, PlainVocabulary, load_vocabulary
 from embedtopics.encoders.sentence._running import longest_first, token_batches
-from embedtopics.errors import InputError
+from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.probing._layers import Layers, layer_numbers
 from embedtopics.probing._open import (
     LayeredModel,
@@ -40,20 +57,17 @@ from embedtopics.probing._plan import (
     number_sentences,
     read_texts,
 )
-from embedtopics.probing._storage import (
-    KIND,
-    append_block,
-    assemble,
-    map_vectors,
-    open_store,
-    write_store,
-)
 from embedtopics.probing.results import HiddenStates
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
 if TYPE_CHECKING:
     import torch
 
+KIND = "hidden states"
+VERSION = 1
+_INDEX = ("of_text", "sentences", "spans", "n_pieces")
+_MOST = float(np.finfo(np.float16).max)
+_EXTENSIONS = {"float16": "f16", "float32": "f32"}
 _BLOCK_BYTES = 128_000_000
 """Vectors that are held in memory and written at once."""
 _TOKENS_PER_BATCH = {"cpu": 512}
@@ -361,3 +375,85 @@ def _write_blocks(
             )
             n_clipped += append_block(folder, layers, vectors, description["dtype"])
     return n_clipped
+
+
+def append_block(folder: Path, layers: Sequence[int], vectors: FloatArray, dtype: str) -> int:
+    """Append vectors, (n_layers, n_new, width); return how many numbers were clipped."""
+    n_clipped = 0
+    for number, layer in zip(layers, vectors, strict=True):
+        if dtype == "float16":
+            n_clipped += int((np.abs(layer) > _MOST).sum())
+            np.clip(layer, -_MOST, _MOST, out=layer)
+        with _path(folder, number, dtype).open("ab") as file:
+            file.write(layer.astype(np.dtype(dtype).newbyteorder("<")).data)
+    return n_clipped
+
+
+def map_vectors(
+    folder: Path, layers: Sequence[int], shape: tuple[int, int], dtype: str
+) -> tuple[Any, ...]:
+    """Map the file of each layer into memory."""
+    kind = np.dtype(dtype).newbyteorder("<")
+    if not shape[0]:  # an empty file cannot be mapped
+        return tuple(np.zeros(shape, dtype=kind) for _ in layers)
+    paths = [_path(folder, layer, dtype) for layer in layers]
+    return tuple(np.memmap(path, dtype=kind, mode="r", shape=shape) for path in paths)
+
+
+def write_store(folder: Path, states: HiddenStates, description: Mapping[str, Any]) -> None:
+    """Write all but the vectors."""
+    content = {
+        **description,
+        "encoder": states.encoder,
+        "fingerprint": states.fingerprint,
+        "layers": states.layers,
+        "decisions": [vars(decision) for decision in states.decisions],
+    }
+    (folder / "about.json").write_text(json.dumps(content), "utf-8")
+    (folder / "texts.json").write_text(json.dumps(states.texts), "utf-8")
+    np.savez(folder / "index.npz", **{name: getattr(states, name) for name in _INDEX})
+    write_manifest(folder, KIND, VERSION)
+
+
+def open_store(folder: Path) -> tuple[HiddenStates, dict[str, Any]]:
+    """Check all files of a folder; return hidden states, and the description of their store."""
+    read_manifest(folder, KIND, VERSION)
+    try:
+        about = parse_json((folder / "about.json").read_bytes())
+        texts = tuple(parse_json((folder / "texts.json").read_bytes()))
+        with np.load(folder / "index.npz", allow_pickle=False) as arrays:
+            index = {name: arrays[name] for name in _INDEX}
+        shape, layers = (len(index["of_text"]), int(about["width"])), tuple(about["layers"])
+        states = assemble(
+            texts,
+            index,
+            layers=layers,
+            vectors=map_vectors(folder, layers, shape, about["dtype"]),
+            folder=str(folder),
+            decisions=tuple(Decision(**each) for each in about["decisions"]),
+            **{name: about[name] for name in ("unit", "pooling", "encoder", "fingerprint")},
+        )
+        return states, about
+    except (ArithmeticError, LookupError, TypeError, ValueError, OSError) as error:
+        raise CorruptFileError(f"{folder} is damaged ({error}); extract again") from error
+
+
+def assemble(texts: tuple[str, ...], index: Mapping[str, Any], **others: Any) -> HiddenStates:
+    """Return hidden states, with the words and positions that follow from the index."""
+    of_text, spans = index["of_text"], index["spans"]
+    begins = np.searchsorted(of_text, np.arange(len(texts)))
+    sizes = np.diff(begins, append=len(of_text))
+    return HiddenStates(
+        texts=texts,
+        words=tuple(
+            texts[text][begin:end]
+            for text, (begin, end) in zip(of_text.tolist(), spans.tolist(), strict=True)
+        ),
+        position=(np.arange(len(of_text)) - np.repeat(begins, sizes)).astype(np.int32),
+        **index,
+        **others,
+    )
+
+
+def _path(folder: Path, layer: int, dtype: str) -> Path:
+    return folder / f"layer-{layer:02d}.{_EXTENSIONS[dtype]}"

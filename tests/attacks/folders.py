@@ -20,7 +20,7 @@ import pyarrow.parquet
 import embedtopics as et
 from embedtopics import topics
 from embedtopics.encoders import CachedEncoder
-from embedtopics.probing._storage import open_store
+from embedtopics.probing._extract import open_store
 from embedtopics.topics._storage import read_arrays, write_arrays
 from tests.attacks.trials import Trial
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embedtopics.probing import read_conllu, read_token_table, sentence_task
-from embedtopics.probing._sentence_tasks import SENTENCE_TASKS, depth, shifted, tokens_of
+from embedtopics.probing._tasks import SENTENCE_TASKS, depth, shifted, tokens_of
 from tests.factories import refuses
 from tests.probing.treebanks import FRENCH_FILE, n_each_in_one_part, sentence, treebank
 

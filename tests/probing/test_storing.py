@@ -9,7 +9,7 @@ import pytest
 
 from embedtopics import CorruptFileError, InputError, probing
 from embedtopics.probing import _extract as extracting
-from embedtopics.probing._storage import open_store
+from embedtopics.probing._extract import open_store
 from tests.factories import contents, raising, refuses
 
 TEXTS = [

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from embedtopics.errors import InputError, MissingExtraError
 from embedtopics.plots._colors import topic_colors
 from embedtopics.report._markup import asset, corpus_title, html_page, text
 from embedtopics.report._page_data import Content, Panel, page_data
 from embedtopics.report._sections import study_sections
 from embedtopics.topics.results import TopicResult
+from embedtopics.topics.trends.results import NO_TOPIC
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEIGHT = 760
+STAYS = (
+    "The selection of this page stays in the browser; for one that Python reads, run: "
+    'pip install "embedtopics[notebook]", and show et.report.explore(result)'
+)
 
 _SCRIPTS = (
     "scatter.js",
@@ -39,6 +54,15 @@ class InlinePage:
     page: str
     height: int
 
+    @property
+    def selected(self) -> pd.DataFrame:
+        """Refused: the selection stays in the browser."""
+        raise MissingExtraError(STAYS)
+
+    def select(self, ids: object) -> None:
+        """Refused, as `selected` is."""
+        raise MissingExtraError(STAYS)
+
     def _repr_html_(self) -> str:
         return (
             f'<iframe srcdoc="{html.escape(self.page)}" width="100%" height="{self.height}" '
@@ -48,14 +72,77 @@ class InlinePage:
 
 
 def explorer(result: TopicResult) -> InlinePage:
-    """Show the page of `write_report` in a notebook.
+    """Show the page of `write_report` in a notebook; see `explore` for one with a selection.
 
     Returns
     -------
     InlinePage
         Shown by notebooks in a frame.
     """
-    return InlinePage(explorer_html(result), 760)
+    return InlinePage(explorer_html(result), HEIGHT)
+
+
+def explore(result: TopicResult) -> Any:
+    """Show the page of `write_report` in a notebook, and read its selection.
+
+    Parameters
+    ----------
+    result : TopicResult
+
+    Returns
+    -------
+    widget
+        ``view.selected`` is a frame of the selected rows, with the index of the input: id, text,
+        its other columns, topic (-1 for none) and label; a column of the input with such a name is
+        renamed ``<name>_given``. ``view.select(ids)`` selects rows with text by their ids in the
+        page; an empty list selects nothing. Without the extra notebook, the page of `explorer`.
+    """
+    try:
+        widget = _widget()
+    except ImportError:
+        return explorer(result)
+    return widget(result, explorer_html(result))
+
+
+@functools.cache
+def _widget() -> Any:
+    """Return the class of the widget; anywidget is imported when it is needed."""
+    import anywidget
+    import traitlets
+
+    class Explorer(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
+        _esm = asset("widget.js")
+        page = traitlets.Unicode().tag(sync=True)
+        height = traitlets.Int(HEIGHT).tag(sync=True)
+        rows = traitlets.Bytes().tag(sync=True)  # selected rows, uint32
+
+        def __init__(self, result: TopicResult, page: str) -> None:
+            super().__init__(page=page)
+            self._result = result
+
+        @property
+        def selected(self) -> pd.DataFrame:
+            rows, result = np.frombuffer(self.rows, "<u4").astype(np.int64), self._result
+            names = [*(topic.label for topic in result.topics), NO_TOPIC]
+            reserved = {name: f"{name}_given" for name in ("topic", "label")}
+            frame = result.corpus.to_frame().rename(columns=reserved).iloc[rows]
+            labels = result.labels[rows]
+            return frame.assign(topic=labels, label=[names[label] for label in labels])
+
+        def select(self, ids: Iterable[Any]) -> None:
+            row_of = {
+                id: row
+                for row, id in enumerate(self._result.corpus.ids)
+                if self._result.documents.of_row[row] >= 0
+            }
+            names = [str(id) for id in ids]
+            for place, name in enumerate(names):
+                if name not in row_of:
+                    raise InputError("ids", "ids of rows with text", name, row=place)
+            rows = sorted({row_of[name] for name in names})
+            self.rows = np.array(rows, "<u4").tobytes()
+
+    return Explorer
 
 
 def explorer_html(result: TopicResult, *, title: str | None = None) -> str:

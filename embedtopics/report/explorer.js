@@ -1,5 +1,5 @@
 "use strict";
-// Export of the selection and the map, gestures on the maps, keys, and the start of the page.
+// Export of the selection and the map, gestures, keys, a notebook around the page, and its start.
 
 // ---- export
 
@@ -295,6 +295,33 @@ function pressKeyOnPage(event) {
   }
 }
 
+// ---- a notebook around the page, to which selections go, and from which they come
+
+let notebook = null;
+let sendTimer = 0;
+function sendSelection() {
+  clearTimeout(sendTimer);
+  if (!notebook) return;
+  sendTimer = setTimeout(() => {
+    const rows = selection.filter ? listRows(selection.filter).map(Store.rowNumber) : [];
+    notebook.postMessage({ embedtopics: "selection", rows: Uint32Array.from(rows) }, "*");
+  }, 100);
+}
+function joinNotebook() {
+  if (parent === window) return;
+  window.addEventListener("message", ({ source, data }) => {
+    if (source !== parent || data?.embedtopics !== "select") return;
+    const wanted = new Set(data.rows);
+    const rows = Uint8Array.from({ length: N_ROWS }, (_, row) => wanted.has(Store.rowNumber(row)));
+    state.reference = null;
+    state.filter = { ...emptyFilter(), rows: wanted.size ? rows : null };
+    byId("search").value = "";
+    update();
+  });
+  notebook = parent;
+  notebook.postMessage({ embedtopics: "ready" }, "*");
+}
+
 // ---- the start of the page
 
 function chooseTool(button) {
@@ -348,6 +375,7 @@ async function start() {
   readTimes();
   readHash();
   await update({ quiet: true });
+  joinNotebook();
   // A new size clears the maps: they are drawn before the page is shown.
   new ResizeObserver(() => { resize(); drawMaps(); fillTable(); }).observe(map);
   requestAnimationFrame(() => requestAnimationFrame(() => {

@@ -2,7 +2,7 @@
 // Filters, the rows that they select, their description, and their form in the page's address.
 
 const isEmpty = (filter) => !filter.words.trim() && !filter.topics.size && !filter.groups.size
-  && !filter.lasso && filter.from === null && filter.to === null;
+  && !filter.lasso && !filter.rows && filter.from === null && filter.to === null;
 let stopWords = []; // of the latest search
 
 // Return the selected rows as 0 and 1, or null for all rows.
@@ -20,6 +20,7 @@ function selectRows(filter) {
     stopWords = answer.skipped;
     keep((row) => answer.held[documentOf[row]]);
   }
+  if (filter.rows) keep((row) => filter.rows[row]);
   if (filter.topics.size) keep((row) => filter.topics.has(topicOf[row]));
   if (filter.groups.size) keep((row) => filter.groups.has(groups[row]));
   if (filter.from !== null) keep((row) => times[row] >= filter.from);
@@ -58,6 +59,7 @@ async function update({ quiet = false } = {}) {
   showGroups();
   showTime();
   writeHash();
+  sendSelection();
   if (!quiet) announce(byId("state").textContent);
   clearTimeout(wordsTimer);
   wordsTimer = setTimeout(showWords, 30);
@@ -121,6 +123,7 @@ function conditionsOf(filter) {
     const remove = () => changeFilter({ lasso: null });
     conditions.push([`inside the lasso${name ? ` on ${name}` : ""}`, remove]);
   }
+  if (filter.rows) conditions.push(["selected in the notebook", () => changeFilter({ rows: null })]);
   return conditions;
 }
 function showSummary() {
@@ -255,10 +258,10 @@ function groupCondition(groups) {
   if (groups.has(0)) conditions.push(`${column} is null`);
   return conditions.length > 1 ? `(${conditions.join(" or ")})` : conditions[0];
 }
-// Return a filter expression; words, lassos and named groups become a list of rows.
+// Return a filter expression; words, lassos, rows and named groups become a list of rows.
 function filterExpression() {
-  const { words, topics, groups, lasso, from, to } = state.filter;
-  if (words.trim() || lasso || (topics.size && about.unit !== "topic")) {
+  const { words, topics, groups, lasso, rows, from, to } = state.filter;
+  if (words.trim() || lasso || rows || (topics.size && about.unit !== "topic")) {
     return `corpus.take([${listRows(selection.filter).map(Store.rowNumber).join(", ")}])`;
   }
   const conditions = [];

@@ -9,6 +9,7 @@ const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], A
 const byId = (id) => document.getElementById(id);
 const emptyFilter = () => ({
   words: "", topics: new Set(), groups: new Set(), lasso: null, panel: 0, from: null, to: null,
+  rows: null, // Uint8Array with 1 for each row that a notebook asked for
 });
 const state = {
   filter: emptyFilter(), // conditions of the selection, or of B in a comparison

@@ -1,6 +1,7 @@
 import base64
 import json
 import re
+import sys
 import zlib
 from dataclasses import replace
 
@@ -13,9 +14,11 @@ from scipy.sparse import csc_matrix
 
 from embedtopics import report
 from embedtopics.corpus import Corpus
+from embedtopics.errors import MissingExtraError
+from embedtopics.report import _explorer
 from embedtopics.report._explorer import explorer_html
 from embedtopics.report._page_data import code_texts, indexed_terms, postings, varints
-from tests.factories import make_result
+from tests.factories import make_result, refuses
 from tests.report.test_page import NASTY
 
 
@@ -219,3 +222,37 @@ def test_write_report_writes_one_file_and_a_notebook_shows_it_in_a_frame(tmp_pat
     assert path.read_text(encoding="utf-8") == page
     shown = report.explorer(result)._repr_html_()
     assert shown.startswith('<iframe srcdoc="&lt;!doctype html&gt;') and shown.count("<") == 2
+
+
+def test_a_notebook_reads_the_selection_and_sets_it(result):
+    pytest.importorskip("anywidget", reason="needs the extra notebook")
+    view, corpus = report.explore(result), result.corpus
+    assert view.page == explorer_html(result) and view.selected.empty
+    has_text = np.flatnonzero(result.documents.of_row >= 0)
+    view.select([corpus.ids[row] for row in has_text[[9, 2, 2]]])
+    rows = np.frombuffer(view.rows, "<u4").tolist()
+    assert rows == has_text[[2, 9]].tolist()
+    view.rows = np.array([rows[1], rows[0]], "<u4").tobytes()  # as the page answers
+    frame = view.selected
+    assert frame.index.tolist() == corpus.index[rows[::-1]].tolist()
+    assert frame["text"].tolist() == [corpus.texts[row] for row in rows[::-1]]
+    assert frame["topic"].tolist() == result.labels[rows[::-1]].tolist()
+    names = {-1: "(no topic)", **{topic.topic_id: topic.label for topic in result.topics}}
+    assert frame["label"].tolist() == [names[label] for label in frame["topic"]]
+    without_text = int(np.flatnonzero(result.documents.of_row < 0)[0])
+    for id in ("nobody", corpus.ids[without_text]):
+        with refuses("ids", row=1):
+            view.select([corpus.ids[rows[0]], id])
+    view.select([])
+    assert view.selected.empty
+
+
+def test_without_the_extra_a_notebook_shows_the_page_and_says_what_is_missing(result, monkeypatch):
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    _explorer._widget.cache_clear()
+    view = report.explore(result)
+    assert view._repr_html_() == report.explorer(result)._repr_html_()
+    with pytest.raises(MissingExtraError, match=r"embedtopics\[notebook\]"):
+        _ = view.selected
+    with pytest.raises(MissingExtraError, match=r"embedtopics\[notebook\]"):
+        view.select([])

@@ -9,6 +9,8 @@ import pytest
 
 from embedtopics import report, topics
 from embedtopics.corpus import Corpus
+from embedtopics.report import _explorer
+from embedtopics.report._markup import asset
 from tests.factories import make_result
 from tests.report.driving import IN_A_BROWSER, check_console
 from tests.report.test_page import NASTY
@@ -147,4 +149,47 @@ def test_corpora_of_any_size_open(browser, tmp_path, n_documents):
     opened(browser, report.write_report(made, tmp_path / "study.html"))
     number = browser.ask("document.getElementById('number').textContent")
     assert number.startswith(f"{int((made.documents.of_row >= 0).sum())} document")
+    check_console(browser)
+
+
+NOTEBOOK = """<!doctype html><meta charset="utf-8"><body style="margin: 0"><div id="cell"></div>
+<script type="module">
+%s
+const state = { page: %s, height: 900, rows: new DataView(new ArrayBuffer(0)) };
+const listeners = new Set();
+window.model = {
+  get: (name) => state[name],
+  set: (name, value) => { state[name] = value; for (const one of [...listeners]) one(); },
+  save_changes: () => { window.saves = (window.saves ?? 0) + 1; },
+  on: (name, listener) => listeners.add(listener),
+  off: (name, listener) => listeners.delete(listener),
+};
+window.rows = () => [...new Uint32Array(state.rows.buffer)];
+window.isListening = () => listeners.size > 0;
+window.close = render({ model, el: document.getElementById("cell") });
+</script>"""
+"""A notebook's page, with a model in place of the kernel's."""
+
+
+def test_the_selection_goes_from_the_page_to_the_notebook_and_back(browser, result, tmp_path):
+    page = json.dumps(_explorer.explorer_html(result)).replace("</", "<\\/")
+    script = asset("widget.js").replace("export default { render };", "")
+    path = tmp_path / "notebook.html"
+    path.write_text(NOTEBOOK % (script, page), "utf-8")
+    browser.open(path)
+    browser.wait("window.isListening?.()")
+    browser.drag([(890, 88), (890, 648), (3, 648), (3, 88)], shift=True)  # around all points
+    has_text = np.flatnonzero(result.documents.of_row >= 0).tolist()
+    browser.wait(f"rows().join() === '{','.join(map(str, has_text))}'")
+    for selected in ([has_text[3], has_text[8]], []):  # the way back, which the page confirms
+        saves = browser.ask("window.saves")
+        browser.ask(f"model.set('rows', new DataView(Uint32Array.from({selected}).buffer))")
+        browser.wait(f"window.saves > {saves}")
+        assert browser.ask("rows()") == selected
+    browser.ask("window.postMessage({ embedtopics: 'selection', rows: new Uint32Array([1]) }, '*')")
+    browser.frame()
+    assert browser.ask("rows()") == []  # others than the frame are not heard
+    assert browser.ask("document.title") == ""
+    browser.ask("window.close()")
+    assert not browser.ask("window.isListening()")
     check_console(browser)

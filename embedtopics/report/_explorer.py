@@ -114,7 +114,7 @@ def _widget() -> Any:
         _esm = asset("widget.js")
         page = traitlets.Unicode().tag(sync=True)
         height = traitlets.Int(HEIGHT).tag(sync=True)
-        rows = traitlets.Bytes().tag(sync=True)  # selected rows, uint32
+        rows = traitlets.CBytes().tag(sync=True)  # selected rows, uint32; a memoryview arrives
 
         def __init__(self, result: TopicResult, page: str) -> None:
             super().__init__(page=page)

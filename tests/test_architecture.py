@@ -70,12 +70,12 @@ BUDGET = {
     "plots": (3800, 16),
     "pretraining": (2200, 10),
     "probing": (4650, 20),
-    "reduction": (800, 7),
+    "reduction": (720, 7),
     "report": (2300, 11),
     "retrieval": (6200, 25),
     "terms": (2400, 12),
-    "topics": (12800, 52),
-    "training": (6450, 24),
+    "topics": (13260, 46),
+    "training": (6230, 24),
 }
 
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60

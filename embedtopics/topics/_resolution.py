@@ -405,14 +405,18 @@ def at_resolution(
     InputError
         If the result has no hierarchy or not enough topics.
     """
-    return rescored(_recut(result, n_topics, min_cluster_size, coverage), result)
-
-
-def _recut(
-    result: TopicResult, n_topics: int | str, min_cluster_size: int | str, coverage: Any
-) -> TopicResult:
-    """Cut a result at another resolution, without scores of the labels."""
     clusters = clusters_of(result)
+    return rescored(recut(result, clusters, n_topics, min_cluster_size, coverage), result)
+
+
+def recut(
+    result: TopicResult,
+    clusters: ClusterTree,
+    n_topics: int | str,
+    min_cluster_size: int | str = "auto",
+    coverage: Any = None,
+) -> TopicResult:
+    """Cut the clusters of a result at another resolution, without scores of the labels."""
     if coverage is None:
         coverage = result.settings.get("coverage", "auto")
     coverage = checked_coverage(coverage)
@@ -516,7 +520,7 @@ def suggest_resolution(
     replicates = side_by_side(make, n_replicates, "levels", show_progress)
     for place, level in enumerate(scored):
         try:
-            cut = _recut(result, level.n_topics, "auto", 1.0)
+            cut = recut(result, clusters, level.n_topics, coverage=1.0)
         except NotEnoughTopics:  # of the clusters, some are uninformative
             continue
         same = [adjusted_rand(cut.clustering.labels, labels[place]) for labels in replicates]

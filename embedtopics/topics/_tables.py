@@ -450,14 +450,19 @@ def report_card(
     models (Hoyle et al. 2021, "Is automated topic model evaluation broken?"). Ask people with
     `topics.validation_sheets`.
     """
-    classes = None if labels is None else _labels_of(result, labels)
-    seed = resolve_seed(random_state)
+    values = [] if labels is None else values_of(result, labels, "labels")[0].tolist()
+    classes = np.array(["" if is_missing(v) else str(v).strip() for v in values], dtype=object)
+    seed, n = resolve_seed(random_state), len(result.documents)
+    n_rows = int(result.documents.weights.sum())
+    truncated = [float(d.value) for d in result.decisions if d.name == "truncated"]
     rows = [
         *_of_topics(result, n_resamples, seed),
         *_of_projections(result, n_resamples, seed),
-        *_of_the_input(result),
+        *(_bare("truncated_share", value, n) for value in truncated[:1]),
+        _bare("duplicate_share", (n_rows - n) / n_rows if n_rows else math.nan, n_rows),
+        _bare("neighbor_recall", result.graph.recall, n),
     ]
-    if classes is not None:
+    if labels is not None:
         rows += _of_labels(result, classes, n_resamples, seed)
     frame = pd.DataFrame(rows, columns=["measure", "value", "low", "high", "n"])
     covered = frame["measure"].str.endswith("_covered")
@@ -512,17 +517,6 @@ def _of_projections(result: TopicResult, n_resamples: int, seed: int) -> list[Ro
     return rows_of_maps
 
 
-def _of_the_input(result: TopicResult) -> list[Row]:
-    n = len(result.documents)
-    n_rows = int(result.documents.weights.sum())
-    truncated = [float(d.value) for d in result.decisions if d.name == "truncated"]
-    return [
-        *(_bare("truncated_share", value, n) for value in truncated[:1]),
-        _bare("duplicate_share", (n_rows - n) / n_rows if n_rows else math.nan, n_rows),
-        _bare("neighbor_recall", result.graph.recall, n),
-    ]
-
-
 def _of_labels(
     result: TopicResult, labels: npt.NDArray[Any], n_resamples: int, seed: int
 ) -> list[tuple[Any, ...]]:
@@ -543,12 +537,6 @@ def _of_labels(
         suffix = "_covered" if row.documents == "covered" else ""
         rows.append((name + suffix, row.value, row.low, row.high, row.n))
     return rows
-
-
-def _labels_of(result: TopicResult, labels: Any) -> npt.NDArray[Any]:
-    """Return the label of each row as a string, "" for none."""
-    values = values_of(result, labels, "labels")[0].tolist()
-    return np.array(["" if is_missing(v) else str(v).strip() for v in values], dtype=object)
 
 
 def _bare(name: str, value: float, n: int) -> Row:

@@ -378,7 +378,17 @@ class ZeroShot:
         min_similarity: float | str = "auto",
         embeddings: npt.ArrayLike | None = None,
     ) -> None:
-        self.names = _checked_names(names)
+        if isinstance(names, str):
+            raise InputError("names", "a list of names, or names with descriptions", names)
+        pairs = names.items() if isinstance(names, Mapping) else ((name, name) for name in names)
+        self.names: dict[str, str] = {}
+        for text, description in pairs:
+            name = checked_name(text)
+            if name.casefold() in map(str.casefold, self.names):
+                raise InputError("names", "different", found=f"{name!r} twice")
+            self.names[name] = description
+        if not self.names:
+            raise InputError("names", "at least one name", found="none")
         self.min_similarity = min_similarity
         self.embeddings: FloatArray | None = None
         if embeddings is not None:
@@ -440,21 +450,6 @@ class ZeroShot:
             shape = f"{vectors.shape[1]} dimensions"
             raise InputError("embeddings", expected, remedy="use one encoder", found=shape)
         return vectors
-
-
-def _checked_names(names: Any) -> dict[str, str]:
-    if isinstance(names, str):
-        raise InputError("names", "a list of names, or names with descriptions", names)
-    pairs = names.items() if isinstance(names, Mapping) else ((name, name) for name in names)
-    checked: dict[str, str] = {}
-    for text, description in pairs:
-        name = checked_name(text)
-        if name.casefold() in map(str.casefold, checked):
-            raise InputError("names", "different", found=f"{name!r} twice")
-        checked[name] = description
-    if not checked:
-        raise InputError("names", "at least one name", found="none")
-    return checked
 
 
 def _matches_from(similarities: Float64Array, least: float) -> tuple[Int32Array, Float64Array]:

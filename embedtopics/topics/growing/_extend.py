@@ -51,7 +51,7 @@ from embedtopics.topics.growing._novelty import (
     find_candidates,
 )
 from embedtopics.topics.naming._score_labels import rescored
-from embedtopics.topics.results import Edit, Reason, Topic, TopicResult
+from embedtopics.topics.results import Edit, Reason, TopicResult
 
 DOCUMENTS_TO_MEASURE = 200
 """Documents of the sample that measures the recall of a graph."""
@@ -121,7 +121,13 @@ def extend(
         grown = dataclasses.replace(grown, topics=topics, topic_terms=topic_terms)
         grown = rescored(grown, result)
     else:
-        grown = dataclasses.replace(grown, topics=_resized(grown))
+        labels = grown.clustering.labels
+        sizes = np.bincount(labels[labels >= 0], weights[labels >= 0], grown.n_topics).astype(int)
+        resized = (
+            dataclasses.replace(topic, size=size, share=size / int(weights.sum()))
+            for topic, size in zip(grown.topics, sizes.tolist(), strict=True)
+        )
+        grown = dataclasses.replace(grown, topics=tuple(resized))
     extension = Extension(
         result=grown,
         documents=merged.new,
@@ -218,18 +224,6 @@ def _count_terms_of(result: TopicResult, tokens: TokenStream) -> csr_matrix:
         (entries.data[is_term], (entries.row[is_term], column[entries.col[is_term]])),
         shape=(len(tokens), len(terms)),
         dtype=np.int32,
-    )
-
-
-def _resized(grown: TopicResult) -> tuple[Topic, ...]:
-    """Return the topics of a grown result with their new sizes."""
-    labels, weights = grown.clustering.labels, grown.documents.weights
-    inside = labels != NOISE
-    sizes = np.bincount(labels[inside], weights[inside], minlength=grown.n_topics).astype(int)
-    total = int(weights.sum())
-    return tuple(
-        dataclasses.replace(topic, size=size, share=size / total)
-        for topic, size in zip(grown.topics, sizes.tolist(), strict=True)
     )
 
 

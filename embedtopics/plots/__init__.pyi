@@ -7,6 +7,7 @@ from ._classification import forest as forest
 from ._classification import prevalence as prevalence
 from ._classification import reliability as reliability
 from ._classification import risk_coverage as risk_coverage
+from ._classification import specifications as specifications
 from ._comparison import comparison as comparison
 from ._contextualization import contextualization as contextualization
 from ._hierarchy import hierarchy as hierarchy

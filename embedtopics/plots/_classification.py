@@ -1,4 +1,4 @@
-"""Classifiers: confusion, calibration, risk and coverage; prevalence and regressions."""
+"""Classifiers: confusion, calibration, risk; prevalence, regressions, and specification curves."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from embedtopics.plots._bars import heading
 from embedtopics.plots._colors import PALETTE
 from embedtopics.plots._theme import (
     GREY,
+    GRID,
     INK,
     MUTED,
     Spec,
@@ -30,6 +31,7 @@ from embedtopics.plots._theme import (
     scatter,
     small,
 )
+from embedtopics.topics.results import CHOICES, Specifications
 from embedtopics.topics.trends.results import TopicEffects
 
 if TYPE_CHECKING:
@@ -312,3 +314,79 @@ def _share_traces(
     if any(one.gold == one.gold for one in shares):
         traces.insert(0, dots("gold", "gold_low", "gold_high", "#b4bbc4", 6, 0.28))
     return traces
+
+
+def specifications(
+    answers: Specifications, topic: int | None = None, quantity: str | None = None
+) -> Figure:
+    """Draw the specification curve: the estimates in ascending order, above their choices.
+
+    Blue estimates agree with the conclusion of the main study, whose estimate is the dashed line;
+    grey ones do not. Specifications without a matching topic are left out.
+
+    Parameters
+    ----------
+    answers : Specifications
+        topic : int, optional
+        Topic of the main study, by default the first of the summary.
+    quantity : str, optional
+        By default the first of the topic.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+
+    Raises
+    ------
+    InputError
+        If the topic or the quantity is not in the summary.
+    """
+    rows = answers.summary
+    for name, value in (("topic", topic), ("quantity", quantity)):
+        rows = rows if value is None else rows[rows[name] == value]
+    if not len(rows):
+        raise InputError("topic", "one of the summary, with its quantity", (topic, quantity))
+    row = rows.iloc[0]
+    frame = answers.estimates.dropna(subset="estimate")
+    frame = frame[(frame["topic"] == row["topic"]) & (frame["quantity"] == row["quantity"])]
+    frame = frame.sort_values(["estimate", "specification"]).reset_index(drop=True)
+    varied = [one for one in CHOICES if answers.choices[one].nunique() > 1]
+    levels = [(one, level) for one in varied for level in answers.choices[one].unique()]
+    figure = panel_figure([300, 24 * max(len(levels), 1)], between=12, margin={"t": 64, "b": 28})
+    texts = [
+        f"{one.estimate:.3g} [{one.low:.3g}, {one.high:.3g}]<br>"
+        + caption(", ".join(f"{name} {getattr(one, name)}" for name in varied), 90)
+        for one in frame.itertuples()
+    ]
+    x = np.arange(len(frame))
+    for agrees, color in ((True, PALETTE[0]), (False, GREY)):
+        part = np.flatnonzero(frame["agrees"] == agrees)
+        some = frame.iloc[part]
+        ends = {
+            "array": some["high"] - some["estimate"],
+            "arrayminus": some["estimate"] - some["low"],
+        }
+        bars = {**ends, "type": "data", "symmetric": False, "width": 0, "thickness": 1.2}
+        marker = {"color": color, "size": 7}
+        shown = hover([texts[i] for i in part])
+        figure.add_trace(scatter(x[part], some["estimate"], error_y=bars, marker=marker, **shown))
+        for place, (name, level) in enumerate(levels):
+            used = x[part[(some[name] == level).to_numpy()]]
+            dots = scatter(used, np.full(len(used), place), marker={"color": color, "size": 6})
+            figure.add_trace(dots | {"hoverinfo": "skip"} | axes_of(1))
+    span = {"range": [-0.7, max(len(frame), 1) - 0.3], "showticklabels": False}
+    axes = [axis_keys(panel) for panel in (0, 1)]
+    names = [f"{name}: {level}" for name, level in levels] or ["no choice varies"]
+    zero = {"showgrid": True, "zeroline": True, "zerolinecolor": INK, "nticks": 6}
+    figure.update_layout({axes[0][0]: span, axes[0][1]: zero, axes[1][0]: span})
+    figure.update_layout({axes[1][1]: name_axis(names, 36) | {"showgrid": True, "gridcolor": GRID}})
+    figure.add_hline(
+        row["estimate"], line={"dash": "dash", "width": 1, "color": GREY}, row=1, col=1
+    )
+    about = f"{row['agreement']:.0%} of {row['n']} specifications agree with the main study"
+    title = panel_note(figure, 0, heading(f"{row['label']}: {row['quantity']}", about, 70))
+    missing = int(row["n"] - row["n_matched"])
+    below = note(
+        f"{missing} without such a topic" if missing else "", 1, 0, across="right", up="top"
+    )
+    return figure.update_layout(annotations=[title, below], showlegend=False)

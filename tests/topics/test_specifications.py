@@ -141,3 +141,17 @@ def test_bad_choices_and_questions_are_refused(corpus, options, parameter, messa
 def test_the_main_study_has_the_same_texts(corpus, main):
     with refuses("main"):
         specifications(corpus[:200], ["tfidf"], [5], main=main)
+
+
+def test_the_curve_shows_each_estimate_above_its_choices(shares):
+    figure = et.plots.specifications(shares, topic=2)
+    frame = shares.estimates.query("topic == 2").dropna()
+    curves = [trace for trace in figure.data if trace.error_y.array is not None]
+    drawn = sorted((x, y) for trace in curves for x, y in zip(trace.x, trace.y, strict=True))
+    assert [y for _, y in drawn] == pytest.approx(sorted(frame["estimate"]))
+    assert [len(trace.x) for trace in curves] == [frame["agrees"].sum(), (~frame["agrees"]).sum()]
+    dots = sum(len(trace.x) for trace in figure.data) - len(frame)
+    assert dots == 3 * len(frame)  # encoder, n_topics and words of each
+    assert list(figure.layout.yaxis2.ticktext)[:2] == ["encoder: tfidf  ", "encoder: lsa  "]
+    with refuses("topic"):
+        et.plots.specifications(shares, topic=9)

@@ -58,7 +58,7 @@ BUDGET = {
     "_utils": (1150, 10),
     "annotation": (2600, 12),
     "classification": (3300, 12),
-    "cli": (3300, 18),
+    "cli": (3350, 18),
     "clustering": (1350, 10),
     "comparison": (1200, 6),
     "corpus": (2400, 10),
@@ -69,12 +69,12 @@ BUDGET = {
     "neighbors": (1150, 8),
     "plots": (3800, 16),
     "pretraining": (2200, 10),
-    "probing": (4650, 20),
+    "probing": (4570, 20),
     "reduction": (720, 7),
     "report": (2300, 11),
     "retrieval": (6200, 25),
     "terms": (2400, 12),
-    "topics": (13260, 46),
+    "topics": (13290, 46),
     "training": (6230, 24),
 }
 

@@ -35,6 +35,8 @@ def fill(folder):
     demo[::2].to_csv(folder / "articles.csv", index=False)
     inferences().to_json(folder / "pairs.jsonl", orient="records", lines=True)
     shutil.copy(REPOSITORY / "data" / "words_in_context.csv", folder)
+    plan = re.search(r"```toml\n(.*?)```", TEXTS["after_the_fit"], re.S)[1]
+    (folder / "plan.toml").write_text(plan, "utf-8")
     (folder / "treebank.conllu").write_text(treebank(), "utf-8")
     write_judged_queries(folder)
     (folder / "letters").mkdir()

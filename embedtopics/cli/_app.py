@@ -24,6 +24,7 @@ from embedtopics.cli._questions import (
 )
 from embedtopics.cli._search import app as index_app
 from embedtopics.cli._search import search, search_eval, serve
+from embedtopics.cli._study import study
 from embedtopics.cli._topics import demo, inspect, resolution, topics
 from embedtopics.cli._train import app as train_app
 from embedtopics.cli._vectors import app as cache_app
@@ -40,7 +41,7 @@ app = Commands(
 for command in (
     add, annotate, by_group, compare, concordance, demo, edit, effects, embed, evaluate,
     evaluate_encoder, export, find, hierarchy, inspect, keyness, label, over_time, pretrain, probe,
-    resolution, search, search_eval, serve, tokens, topics, verify,
+    resolution, search, search_eval, serve, study, tokens, topics, verify,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(batch_app, name="batch")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 from embedtopics._utils.checks import checked_choice, is_number
@@ -23,12 +24,16 @@ from embedtopics.encoders.sentence._encoder import LONG_TEXTS
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.protocols import Float64Array, Int32Array
-from embedtopics.topics._clusters import NotEnoughTopics, Resolution
+from embedtopics.terms._counts import count_by_topic
+from embedtopics.terms._representative import best_terms
+from embedtopics.topics._clusters import ClusterTree, NotEnoughTopics, Resolution
+from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics._model import TopicModel
+from embedtopics.topics._propagation import assign_outliers
 from embedtopics.topics._relabel import checked_topic_id
 from embedtopics.topics._resolution import clusters_of, recut
 from embedtopics.topics.reading._words import Z_OF_95
-from embedtopics.topics.results import CHOICES, Specifications, TopicResult
+from embedtopics.topics.results import CHOICES, Specifications, Topic, TopicResult
 from embedtopics.topics.trends._effects import effects
 from embedtopics.topics.trends._over_time import over_time
 
@@ -114,20 +119,20 @@ def specifications(
     base = TopicModel(show_progress=False) if model is None else clone(model)
     rows, answers, n = [], [], int(np.prod([len(values) for values in choices.values()]))
     with progress_bar(total=n, unit="fit", description="specify", show=show_progress) as bar:
-        for names, result in _fits(corpus, choices, base):
+        for names, result in _fits(corpus, choices, base, is_whole=callable(question)):
             if main is None:
                 main = result
+            ids = [*range(main.n_topics)]
+            if topics is not None:
+                ids = [checked_topic_id(main, topic) for topic in topics]
             if not np.array_equal(main.documents.hashes, result.documents.hashes):
                 raise InputError("main", "a result of the same texts", main)
             match = Match.of(main, result)
             rows.append((*names, result.n_topics, result.coverage, match.unmatched(result)))
-            answers.append((match, {one[:2]: one[2:] for one in ask(result, match)}))
+            answers.append((match, {one[:2]: one[2:] for one in ask(result, match, ids)}))
             bar.update()
     assert main is not None
-    in_main = {one[:2]: one[2:] for one in ask(main, Match.of(main, main))}
-    if topics is not None:
-        ids = [checked_topic_id(main, topic) for topic in topics]
-        in_main = {key: one for key, one in in_main.items() if key[0] in ids}
+    in_main = {one[:2]: one[2:] for one in ask(main, Match.of(main, main), ids)}
     if not in_main:
         raise InputError("question", "one with an answer: a number, or numbers by topic", question)
     table = pd.DataFrame(rows, columns=[*CHOICES, "n_fitted", "coverage", "unmatched"])
@@ -169,8 +174,11 @@ class _Once:
         return self._vectors
 
 
-def _fits(corpus: Corpus, choices: dict[str, list[Any]], model: TopicModel) -> Any:
+def _fits(
+    corpus: Corpus, choices: dict[str, list[Any]], model: TopicModel, *, is_whole: bool
+) -> Any:
     """Yield the names of the choices and the result of each specification, the first one first."""
+    cut = recut if is_whole else _recut
     texts = corpus.document_texts()
     for encoder, truncation in product(choices["encoder"], choices["truncation"]):
         options = {} if truncation == "auto" else {"long_texts": truncation}
@@ -185,10 +193,29 @@ def _fits(corpus: Corpus, choices: dict[str, list[Any]], model: TopicModel) -> A
             clusters: Any = clusters_of(fitted) if others else None
             for number in others:
                 try:
-                    result = recut(fitted, clusters, number)
+                    result = cut(fitted, clusters, number)
                 except NotEnoughTopics as error:
-                    result = recut(fitted, clusters, error.best.n_informative)
+                    result = cut(fitted, clusters, error.best.n_informative)
                 yield (name, number, seed, str(words), truncation), result
+
+
+def _recut(result: TopicResult, clusters: ClusterTree, n_topics: int | str) -> TopicResult:
+    """Return a result cut at another resolution, whose topics have a size and three terms only."""
+    weights, coverage = result.documents.weights, result.settings["coverage"]
+    cut = clusters.cut(Resolution(n_topics))
+    assigned = assign_outliers(result.graph, cut, weights, coverage, result.constraints)
+    labels, n = assigned.clustering.labels, len(assigned.clustering.persistence)
+    counts = count_by_topic(result.term_counts.counts, labels, n, weights)
+    weighed = (
+        csr_matrix(fitted_weighting(result, counts).transform(counts)) if counts.nnz else counts
+    )
+    sizes = np.bincount(labels[labels >= 0], weights[labels >= 0], minlength=n).astype(int).tolist()
+    names = [
+        ", ".join(result.term_counts.terms[i] for i in ids)
+        for ids, _ in best_terms(weighed, result.term_counts, 3)
+    ]
+    topics = [Topic(i, names[i], sizes[i], sizes[i] / weights.sum(), (), (), ()) for i in range(n)]
+    return replace(result, clustering=assigned.clustering, topics=tuple(topics), stability=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,39 +260,40 @@ class Match:
         return replace(result, clustering=clustering, topics=self.main.topics)
 
 
-Ask = Callable[[TopicResult, Match], list[Answer]]
+Ask = Callable[[TopicResult, Match, list[int]], list[Answer]]
 
 
 def _question(question: Any) -> Ask:
     """Return a function that answers a question for a result, by topics of the main study."""
     if callable(question):
-        return lambda result, match: _by_function(question, result, match)
+        return lambda result, match, ids: _by_function(question, result, match, ids)
     parsed = re.fullmatch(r"\s*(shares|effects|trends)\s*(?:\((.*)\))?\s*", str(question), re.S)
     if parsed is None or (parsed[1] == "effects" and not parsed[2]):
         expected = 'a function, "shares", "effects(COLUMNS)" or "trends(PERIOD)"'
         raise InputError("question", expected, question)
     ask = {"shares": _shares, "effects": _effects, "trends": _trends}[parsed[1]]
-    return lambda result, match: [
-        one
-        for one in ask(match.renumbered(result), (parsed[2] or "").strip())
-        if match.overlap[one[0]] > 0
-    ]
+
+    def answers(result: TopicResult, match: Match, ids: list[int]) -> list[Answer]:
+        there = [topic for topic in ids if match.overlap[topic] > 0]
+        return ask(match.renumbered(result), there, (parsed[2] or "").strip()) if there else []
+
+    return answers
 
 
-def _shares(result: TopicResult, _: str) -> list[Answer]:
+def _shares(result: TopicResult, topics: list[int], _: str) -> list[Answer]:
     """Return the share of each topic, with Wilson's interval for distinct texts."""
     labels, weights, n = result.clustering.labels, result.documents.weights, len(result.documents)
     sizes = np.bincount(labels[labels >= 0], weights[labels >= 0], minlength=result.n_topics)
     shares = sizes / weights.sum()
-    ends = zip(shares.tolist(), *(one.tolist() for one in wilson(shares * n, n)), strict=True)
-    return [(topic, "share", *one) for topic, one in enumerate(ends)]
+    low, high = wilson(shares * n, n)
+    return [(i, "share", float(shares[i]), float(low[i]), float(high[i])) for i in topics]
 
 
-def _effects(result: TopicResult, covariates: str) -> list[Answer]:
+def _effects(result: TopicResult, topics: list[int], covariates: str) -> list[Answer]:
     columns: Any = covariates
     if not covariates.startswith("~"):
         columns = [name.strip() for name in covariates.split(",") if name.strip()]
-    frame = effects(result, columns, topics=range(result.n_topics), replicates=0).to_frame()
+    frame = effects(result, columns, topics=topics, replicates=0).to_frame()
     level = np.where(frame["level"] == "", "", ": " + frame["level"])
     against = np.where(frame["reference"] == "", "", " against " + frame["reference"])
     unit = np.where(frame["unit"] == "", "", " (one " + frame["unit"] + " more)")
@@ -274,7 +302,7 @@ def _effects(result: TopicResult, covariates: str) -> list[Answer]:
     return list(frame[columns].itertuples(index=False, name=None))
 
 
-def _trends(result: TopicResult, every: str) -> list[Answer]:
+def _trends(result: TopicResult, topics: list[int], every: str) -> list[Answer]:
     """Return the change of each share from the first to the last third of the periods."""
     trends = over_time(result, every or "auto", n_terms=0)
     periods = np.flatnonzero(trends.totals > 0)
@@ -292,13 +320,13 @@ def _trends(result: TopicResult, every: str) -> list[Answer]:
     width = Z_OF_95 * np.sqrt(sum(q * (1 - q) / (m + 2) for q, m in zip(p, n, strict=True)))
     names = [trends.names[part[end]] for part, end in zip(parts, (0, -1), strict=True)]
     quantity = f"change from {names[0]} to {names[1]} (thirds)"
-    return [
-        (topic, quantity, one, one - w, one + w)
-        for topic, (one, w) in enumerate(zip(change.tolist(), width.tolist(), strict=True))
-    ]
+    low, high = change - width, change + width
+    return [(i, quantity, float(change[i]), float(low[i]), float(high[i])) for i in topics]
 
 
-def _by_function(question: Any, result: TopicResult, match: Match) -> list[Answer]:
+def _by_function(
+    question: Any, result: TopicResult, match: Match, topics: list[int]
+) -> list[Answer]:
     """Return the numbers of a function; those of topics under the matching ids, one to one."""
     answer = question(result)
     values: Any = answer.to_dict() if isinstance(answer, pd.Series) else answer
@@ -312,7 +340,7 @@ def _by_function(question: Any, result: TopicResult, match: Match) -> list[Answe
         estimate, low, high = map(float, parts)
         if isinstance(key, str):
             answers.append((NOISE, key, estimate, low, high))
-        elif key != NOISE and match.first[key] != NOISE:
+        elif key != NOISE and match.first[key] in topics:
             answers.append((int(match.first[key]), "value", estimate, low, high))
     return answers
 
@@ -396,4 +424,4 @@ def variance_by_choice(values: Float64Array, choices: pd.DataFrame) -> dict[str,
             before = tuple(other for other in names if other != name)
             weight = factorial(len(before)) * factorial(k - len(names)) / factorial(k)
             shares[name] += weight * (gain - gains[before])
-    return shares
+    return {name: round(share, 12) + 0.0 for name, share in shares.items()}

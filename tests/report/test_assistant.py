@@ -134,7 +134,7 @@ def test_what_cannot_be_answered_is_refused_in_one_sentence(index, tool, options
 
 
 def test_answers_have_a_limit(tmp_path):
-    frame = pd.DataFrame({"text": [f"sea {n} {'ab ' * 2000}" for n in range(60)]})
+    frame = pd.DataFrame({"text": [f"sea {n}\U000e0041 {'ab ' * 2000}" for n in range(60)]})
     frame["note"] = ["n" * 900] * 60
     options = {"encoder": None, "languages": [], "passages": False}
     index = SearchIndex.build(frame, tmp_path / "long", **options)
@@ -143,8 +143,9 @@ def test_answers_have_a_limit(tmp_path):
     assert max(len(hit["passage"]) for hit in hits["hits"]) == 1000
     assert {len(hit["metadata"]["note"]) for hit in hits["hits"]} == {300}
     assert len(hits["hits"]) + hits["left_out"] == 50 and hits["left_out"] > 0
-    assert ANSWER - 1_500 < len(json.dumps(hits["hits"])) < ANSWER + 200
+    assert ANSWER - 1_500 < len(json.dumps(hits["hits"], ensure_ascii=False)) < ANSWER + 200
     page = tools.read(index.ids[0], limit=20_000)
+    assert page["text"] == frame["text"][0].replace("\U000e0041", "\ufffd")
     assert page["next_offset"] is None and page["characters"] == len(frame["text"][0])
 
 

@@ -33,7 +33,7 @@ MAY_IMPORT = {
         "evaluation",
         "inference",
     },
-    "probing": {"encoders", "neighbors", "reduction", "clustering", "evaluation"},
+    "probing": {"encoders", "neighbors", "reduction", "clustering", "evaluation", "inference"},
     "inference": {"evaluation"},
     "topics": {
         "encoders",

@@ -8,6 +8,7 @@ from ._tasks import token_task as token_task
 from ._treebanks import read_conllu as read_conllu
 from ._treebanks import read_token_table as read_token_table
 from .probes._probe import probe as probe
+from .words._regression import regress_uses as regress_uses
 from .words._uses import neighbors as neighbors
 from .words._uses import sense_separation as sense_separation
 from .words._uses import word_map as word_map

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -83,7 +83,7 @@ def find_rows(states: HiddenStates, words: Sequence[str]) -> Int64Array:
     keys = {word_key(word.strip()) for word in words}
     spellings = {one for one in set(states.words) if word_key(one) in keys}
     if not spellings:
-        remedy = _suggestions(states, words[0])
+        remedy = similar_words(states.words, words[0])
         raise InputError("word", "a word of the texts", words[0], remedy)
     return np.flatnonzero(np.fromiter((w in spellings for w in states.words), bool, len(states)))
 
@@ -157,17 +157,17 @@ def _listed(states: HiddenStates, rows: Int64Array) -> str:
     return ", ".join(shown + more)
 
 
-def _suggestions(states: HiddenStates, word: str) -> str:
+def similar_words(words: Iterable[str], word: str) -> str:
+    """Return words with a similar spelling, as the remedy of a message."""
     key = word_key(word.strip())
     if " " in key:
         return "give a single word"
     # Comparing with every word would take seconds; a misspelling changes few letters.
-    names, _ = types_of(states)
-    near = [name for name in names if abs(len(name) - len(key)) <= 2]
-    close = difflib.get_close_matches(key, near, n=SUGGESTED, cutoff=0.6)
+    names = sorted({word_key(one) for one in set(words) if abs(len(one) - len(key)) <= 2})
+    close = difflib.get_close_matches(key, names, n=SUGGESTED, cutoff=0.6)
     if close:
         return f"similar words are {', '.join(map(repr, close))}"
-    return "states.words lists them all"
+    return "see the words of the texts"
 
 
 def neighbors(

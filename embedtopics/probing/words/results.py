@@ -1,16 +1,20 @@
 """Words in their contexts: uses, neighbors, separation of senses, and maps."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from embedtopics._utils.display import Displayed
 from embedtopics.decisions import Decision
+from embedtopics.errors import InputError
 from embedtopics.evaluation.results import ScoreTable
 from embedtopics.probing.results import GeometryScore
-from embedtopics.protocols import Float64Array
+from embedtopics.protocols import BoolArray, Float64Array, FloatArray
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,10 @@ class WordUse:
         """The sentence before the word, the word, and the sentence after it."""
         end = self.start + self.span[1] - self.span[0]
         return self.sentence[: self.start], self.sentence[self.start : end], self.sentence[end:]
+
+
+CANDIDATES = 200
+"""Words nearest to a predicted vector that are compared with another."""
 
 
 def _columns_of(uses: Sequence[WordUse], *names: str) -> dict[str, list[object]]:
@@ -176,3 +184,282 @@ class WordMap(Displayed):
             **_columns_of(self.uses * n_layers, "text", "word", "sentence"),
         }
         return pd.DataFrame(columns)
+
+
+@dataclass(frozen=True)
+class UseEffect:
+    """How far a covariate moves the uses of a word.
+
+    Parameters
+    ----------
+    word, term : str
+        Word, and variable or interaction.
+    level : str
+        The level that is compared with the reference. Without one, `norm` is the root mean square
+        distance of the uses predicted for all values of the variable, or the part of the prediction
+        that only the interaction explains.
+    norm, low, high : float
+        Length of the difference, corrected for the number of uses, and its 95 % interval. Vectors
+        have length one.
+    p, q : float
+        Permutation p-value, and false discovery rate over the words.
+    n, n_units : int
+        Uses, and independent units behind them.
+    """
+
+    word: str
+    term: str
+    level: str
+    norm: float
+    low: float
+    high: float
+    p: float
+    q: float
+    n: int
+    n_units: int
+
+
+@dataclass(frozen=True, eq=False)
+class WordFit:
+    """The regression of one word.
+
+    Parameters
+    ----------
+    word : str
+    uses : tuple of WordUse
+    vectors : float32 ndarray of shape (n_uses, width)
+    coefficients : float64 ndarray of shape (n_columns, width)
+    design : Design
+        Its `matrix` (n_uses, n_columns) and the names of its `columns`.
+    """
+
+    word: str
+    uses: tuple[WordUse, ...]
+    vectors: FloatArray
+    coefficients: Float64Array
+    design: Any
+
+    def row(self, profile: Mapping[str, Any]) -> Float64Array:
+        """Return the mean row of the design matrix with some values, (n_columns,)."""
+        values = dict(profile)
+        for name, value in profile.items():
+            if name not in self.design.variables:
+                names = ", ".join(map(str, self.design.variables))
+                raise InputError("profile", f"values of {names}", name)
+            column = self.design.variables[name]
+            if hasattr(column, "cat"):
+                levels = list(column.cat.categories)
+                values[name] = str(value)
+                if str(value) not in levels:
+                    raise InputError("profile", f"with {name} among {', '.join(levels)}", value)
+                continue
+            low, high = column.min(), column.max()
+            if not low <= value <= high:
+                raise InputError("profile", f"with {name} from {low:g} to {high:g}", value)
+        return np.asarray(self.design.matrix_with(**values).mean(axis=0))
+
+    def near(self, profile: Mapping[str, Any]) -> BoolArray:
+        """Return the uses with the levels of a profile, and the third nearest to its numbers."""
+        near = np.ones(len(self.uses), dtype=np.bool_)
+        for name, value in profile.items():
+            column = self.design.variables[name]
+            if hasattr(column, "cat"):
+                near &= (column == str(value)).to_numpy()
+            else:
+                distance = np.abs(column - value).to_numpy()
+                near &= distance <= np.quantile(distance, 1 / 3)
+        return near
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UsePrediction(Displayed):
+    """The use of a word that is predicted for a profile, or what sets it apart from another.
+
+    Parameters
+    ----------
+    word : str
+    profile : mapping of str to object
+    vector : float64 ndarray of shape (width,)
+        The predicted vector, or the difference.
+    words : tuple of str
+        Words with the nearest mean vectors, or those that are nearer to this profile than to the
+        other.
+    similarities : float64 ndarray of shape (n_words,)
+        Cosines of the words, or their differences.
+    uses : tuple of WordUse
+        Uses with such a profile nearest to the vector, or furthest in the direction of the
+        difference.
+    """
+
+    word: str
+    profile: Mapping[str, Any]
+    vector: Float64Array
+    words: tuple[str, ...]
+    similarities: Float64Array
+    uses: tuple[WordUse, ...]
+
+    def _summary(self) -> str:
+        label = ", ".join(f"{name} {value}" for name, value in self.profile.items()) or "all uses"
+        return f"{self.word!r}, {label}: {', '.join(self.words[:8])}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per rank: word, similarity and passage."""
+        columns = {
+            "word": self.words, "similarity": self.similarities,
+            "passage": [use.sentence for use in self.uses],
+        }  # fmt: skip
+        frame = pd.DataFrame({name: pd.Series(cells) for name, cells in columns.items()})
+        frame.insert(0, "rank", np.arange(1, len(frame) + 1))
+        return frame
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UseDifference(Displayed):
+    """What sets the uses of two profiles apart.
+
+    Parameters
+    ----------
+    first, second : UsePrediction
+        Words and passages of each profile beside the other.
+    vector : float64 ndarray of shape (width,)
+        Predicted vector of the first minus that of the second.
+    """
+
+    first: UsePrediction
+    second: UsePrediction
+    vector: Float64Array
+
+    def _summary(self) -> str:
+        return f"{self.first._summary()} / {self.second._summary()}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per profile and rank: word, similarity and passage."""
+        frames = []
+        for one in (self.first, self.second):
+            frame = one.to_frame()
+            label = ", ".join(f"{name} {value}" for name, value in one.profile.items())
+            frame.insert(0, "profile", label)
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class UseRegression(ScoreTable[UseEffect]):
+    """Regressions of the uses of words on covariates.
+
+    Parameters
+    ----------
+    rows : tuple of UseEffect
+    decisions : tuple of Decision
+    covariates, units, encoder : str
+    layers : tuple of int
+    fits : tuple of WordFit
+    vocabulary : tuple of str
+        Words with five uses or more.
+    word_vectors : float32 ndarray of shape (n_words, width)
+        The mean vector of the uses of each.
+    """
+
+    covariates: str
+    units: str
+    encoder: str
+    layers: tuple[int, ...]
+    fits: tuple[WordFit, ...]
+    vocabulary: tuple[str, ...]
+    word_vectors: FloatArray
+
+    row_type = UseEffect
+
+    def _summary(self) -> str:
+        words = ", ".join(fit.word for fit in self.fits)
+        return f"{words} ~ {self.covariates}: {len(self)} effects, {self.encoder}"
+
+    def fit_of(self, word: str | None = None) -> WordFit:
+        """Return the regression of one word; None if there is only one."""
+        fits = [fit for fit in self.fits if word in (None, fit.word)]
+        if len(fits) != 1:
+            names = ", ".join(repr(fit.word) for fit in self.fits)
+            raise InputError("word", f"one of {names}", word)
+        return fits[0]
+
+    def predict(
+        self, profile: Mapping[str, Any], word: str | None = None, *, k: int = 10
+    ) -> UsePrediction:
+        """Predict the use of a word for a profile, such as ``{"party": "Left", "year": 1999}``.
+
+        Variables without a value are averaged over the uses.
+
+        Parameters
+        ----------
+        profile : mapping of str to object
+        word : str, optional
+            Needed if there are several.
+        k : int
+            Words and passages.
+
+        Raises
+        ------
+        InputError
+            If a variable or level does not exist, or a number is outside of those of the uses.
+        """
+        fit = self.fit_of(word)
+        vector = fit.row(profile) @ fit.coefficients
+        cosines = self._lengths @ vector / np.linalg.norm(vector)
+        return self._described(fit, profile, vector, cosines, k)
+
+    def difference(
+        self,
+        first: Mapping[str, Any],
+        second: Mapping[str, Any],
+        word: str | None = None,
+        *,
+        k: int = 10,
+    ) -> UseDifference:
+        """Compare the uses of a word that are predicted for two profiles.
+
+        Of the words nearest to either prediction, those are listed that are nearer to one of them.
+
+        Parameters
+        ----------
+        first, second, word, k
+            As for `predict`.
+        """
+        fit = self.fit_of(word)
+        ends = [fit.row(profile) @ fit.coefficients for profile in (first, second)]
+        cosines = [self._lengths @ end / np.linalg.norm(end) for end in ends]
+        near = np.zeros(len(self.vocabulary), dtype=np.bool_)
+        for one in cosines:
+            near[np.argsort(-one, kind="stable")[:CANDIDATES]] = True
+        change = np.where(near, cosines[0] - cosines[1], 0.0)
+        vector = ends[0] - ends[1]
+        return UseDifference(
+            self._described(fit, first, vector, change, k),
+            self._described(fit, second, -vector, -change, k),
+            vector,
+        )
+
+    @property
+    def _lengths(self) -> FloatArray:
+        lengths = np.linalg.norm(self.word_vectors, axis=1, keepdims=True)
+        return np.asarray(self.word_vectors / np.maximum(lengths, 1e-9))
+
+    def _described(
+        self,
+        fit: WordFit,
+        profile: Mapping[str, Any],
+        vector: Float64Array,
+        scores: Float64Array,
+        k: int,
+    ) -> UsePrediction:
+        best = np.argsort(-scores, kind="stable")[:k]
+        along = np.where(fit.near(profile), fit.vectors @ vector, -np.inf)
+        order = [place for place in np.argsort(-along, kind="stable") if along[place] > -np.inf]
+        uses = {fit.uses[place].sentence: fit.uses[place] for place in reversed(order[: 3 * k])}
+        return UsePrediction(
+            word=fit.word,
+            profile=dict(profile),
+            vector=vector,
+            words=tuple(self.vocabulary[place] for place in best),
+            similarities=scores[best],
+            uses=tuple(reversed(uses.values()))[:k],
+        )

@@ -278,17 +278,12 @@ def _open_same(out: Path, layers: Layers, description: dict[str, Any]) -> Hidden
     """Open a folder, and refuse states of another encoder, other texts or other options."""
     states, about = open_store(out)
     differs = [name for name, value in description.items() if about.get(name) != value]
-    if not differs and _numbers_of(layers, about["n_layers"]) != states.layers:
+    if not differs and layer_numbers(layers, range(about["n_layers"])) != states.layers:
         differs = ["layers"]
     if differs:
         expected = f"a folder for these states, {str(out)!r} is not"
         raise InputError("out", expected, found=f"those of other {', '.join(differs)}")
     return states
-
-
-def _numbers_of(layers: Layers, n_layers: int) -> tuple[int, ...]:
-    """Return the layers of an encoder, ascending, each once."""
-    return tuple(sorted(set(layer_numbers(layers, range(n_layers)))))
 
 
 def _extract(
@@ -302,7 +297,7 @@ def _extract(
     """Write vectors to a folder; return the states without them, and the shape of a layer."""
     loaded = load_layers(recipe)
     vocabulary = load_vocabulary(recipe.checkpoint, recipe.trusts_code)
-    numbers = _numbers_of(layers, loaded.n_layers)
+    numbers = layer_numbers(layers, range(loaded.n_layers))
     description |= {"n_layers": loaded.n_layers, "width": loaded.width}
     plan = make_plan(
         reading,
@@ -384,7 +379,7 @@ def append_block(folder: Path, layers: Sequence[int], vectors: FloatArray, dtype
         if dtype == "float16":
             n_clipped += int((np.abs(layer) > _MOST).sum())
             np.clip(layer, -_MOST, _MOST, out=layer)
-        with _path(folder, number, dtype).open("ab") as file:
+        with (folder / f"layer-{number:02d}.{_EXTENSIONS[dtype]}").open("ab") as file:
             file.write(layer.astype(np.dtype(dtype).newbyteorder("<")).data)
     return n_clipped
 
@@ -396,7 +391,7 @@ def map_vectors(
     kind = np.dtype(dtype).newbyteorder("<")
     if not shape[0]:  # an empty file cannot be mapped
         return tuple(np.zeros(shape, dtype=kind) for _ in layers)
-    paths = [_path(folder, layer, dtype) for layer in layers]
+    paths = [folder / f"layer-{layer:02d}.{_EXTENSIONS[dtype]}" for layer in layers]
     return tuple(np.memmap(path, dtype=kind, mode="r", shape=shape) for path in paths)
 
 
@@ -453,7 +448,3 @@ def assemble(texts: tuple[str, ...], index: Mapping[str, Any], **others: Any) ->
         **index,
         **others,
     )
-
-
-def _path(folder: Path, layer: int, dtype: str) -> Path:
-    return folder / f"layer-{layer:02d}.{_EXTENSIONS[dtype]}"

@@ -21,7 +21,7 @@ WORDS_AT_ONCE = 16_384
 
 
 def layer_numbers(layers: Layers, available: Sequence[int]) -> tuple[int, ...]:
-    """Return layers as numbers, in the order given; negative ones count from the last."""
+    """Return layers as numbers, ascending; negative ones count from the last."""
     expected = f'"all", "last N", or numbers from {available[0]} to {available[-1]}'
     if isinstance(layers, str):
         parts = layers.split()
@@ -36,7 +36,7 @@ def layer_numbers(layers: Layers, available: Sequence[int]) -> tuple[int, ...]:
     resolved = [last + 1 + one if is_whole(one) and one < 0 else one for one in numbers]
     if not resolved or not all(is_whole(one) and one in available for one in resolved):
         raise InputError("layers", expected, layers)
-    return tuple(map(int, resolved))
+    return tuple(sorted({int(one) for one in resolved}))
 
 
 @dataclass(frozen=True, eq=False)

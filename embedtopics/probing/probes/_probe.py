@@ -118,7 +118,7 @@ def probe(
     (3, 0.862)
     """
     n_seeds, seed = checked_count(n_seeds, "n_seeds"), resolve_seed(random_state)
-    numbers = sorted(set(layer_numbers(layers, states.layers)))
+    numbers = layer_numbers(layers, states.layers)
     if mix and (len(numbers) < 2 or vectors is not None):
         raise InputError("mix", "False without at least two layers", mix)
     labelled = labelled_units(states, tags)

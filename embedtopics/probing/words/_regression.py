@@ -40,19 +40,8 @@ best: 88 % of the uses have the sense of the nearest use, and senses explain 14 
 MIN_USES = 5
 """Uses of a word whose mean vector describes a predicted vector."""
 N_RESAMPLES = 1000
-N_GRID = 10
-"""Quantiles of a number at which the uses are predicted."""
-AT_ONCE = 50
-"""Permutations that are drawn together; part of what a seed means."""
-NONE = 1e-9
-
-
-class _Effect(NamedTuple):
-    """A linear hypothesis: the contrasts (n_contrasts, n_columns) of the coefficients are 0."""
-
-    term: str
-    level: str
-    contrasts: Float64Array
+N_GRID, AT_ONCE, NONE = 10, 50, 1e-9
+"""Quantiles of a number at which uses are predicted, permutations drawn together, and zero."""
 
 
 class _Fit(NamedTuple):
@@ -134,7 +123,6 @@ def regress_uses(
     Examples
     --------
     >>> uses = regress_uses(corpus, "freedom", "party", units="president")  # doctest: +SKIP
-    >>> uses.difference({"party": "Republican"}, {"party": "Democratic"})  # doctest: +SKIP
     """
     checked_count(n_permutations, "n_permutations")
     seed, forms = resolve_seed(random_state), _forms(words)
@@ -172,11 +160,10 @@ def regress_uses(
         decisions |= dict.fromkeys(design.decisions)
         rows, unit_of_use = rows[design.rows], unit_of_use[design.rows]
         fit = _least_squares(design.matrix, vectors(rows), unit_of_use, name)
-        for effect in _effects(design):
-            norm, low, high, p = _measure(fit, effect.contrasts, n_permutations, seed)
+        for term, level, contrasts in _effects(design):
+            norm, low, high, p = _measure(fit, contrasts, n_permutations, seed)
             counts = len(rows), len(fit.starts)
-            label = name, effect.term, effect.level
-            effects.append(UseEffect(*label, norm, low, high, p, p, *counts))
+            effects.append(UseEffect(name, term, level, norm, low, high, p, p, *counts))
         uses = tuple(use_at(states, row) for row in rows.tolist())
         fits.append(WordFit(name, uses, vectors(rows), fit.coefficients, design))
     return UseRegression(
@@ -263,7 +250,8 @@ def _vectors(
     sums = np.zeros((len(chosen), states.width))
     for part in blocks(len(rows)):
         np.add.at(sums, place[types[rows[part]]], read(rows[part]))
-    return read, tuple(names[one] for one in chosen), (sums / counts[chosen, None]).astype("f4")
+    sums /= lengths_of(sums)[:, None]
+    return read, tuple(names[one] for one in chosen), sums.astype(np.float32)
 
 
 def _least_squares(x: Float64Array, y: FloatArray, unit_of_use: Int64Array, word: str) -> _Fit:
@@ -291,8 +279,11 @@ def _least_squares(x: Float64Array, y: FloatArray, unit_of_use: Int64Array, word
     return _Fit(basis, inverse, inverse @ projected, residuals, starts, adjusted)
 
 
-def _effects(design: Design) -> Iterator[_Effect]:
-    """Yield what to report: levels beside the reference, whole variables, and interactions."""
+def _effects(design: Design) -> Iterator[tuple[str, str, Float64Array]]:
+    """Yield what to report: levels beside the reference, whole variables, and interactions.
+
+    Each has contrasts of the coefficients, (n_contrasts, n_columns), that are 0 without an effect.
+    """
     for name in map(str, design.variables):
         column = design.variables[name]
         if hasattr(column, "cat"):
@@ -304,9 +295,9 @@ def _effects(design: Design) -> Iterator[_Effect]:
         means = np.stack([design.matrix_with(**{name: one}).mean(axis=0) for one in levels])
         if hasattr(column, "cat"):
             for level, mean in zip(levels[1:], means[1:], strict=True):
-                yield _Effect(name, level, (mean - means[0])[None])
+                yield name, level, (mean - means[0])[None]
         if not hasattr(column, "cat") or len(levels) > 2:
-            yield _Effect(name, "", _reduced((means - shares @ means) * np.sqrt(shares)[:, None]))
+            yield name, "", _reduced((means - shares @ means) * np.sqrt(shares)[:, None])
     is_of = np.array(design.covariates)
     for term in dict.fromkeys(one for one in design.covariates if ":" in one):
         inside, others = design.matrix[:, is_of == term], design.matrix[:, is_of != term]
@@ -314,7 +305,7 @@ def _effects(design: Design) -> Iterator[_Effect]:
         moved = _reduced(beyond / np.sqrt(len(beyond)))
         contrasts = np.zeros((len(moved), len(is_of)))
         contrasts[:, is_of == term] = moved
-        yield _Effect(term, "", contrasts)
+        yield term, "", contrasts
 
 
 def _reduced(rows: Float64Array) -> Float64Array:

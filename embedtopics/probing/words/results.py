@@ -298,19 +298,20 @@ class UsePrediction(Displayed):
     similarities: Float64Array
     uses: tuple[WordUse, ...]
 
+    @property
+    def label(self) -> str:
+        """The profile in words."""
+        return ", ".join(f"{name} {value}" for name, value in self.profile.items()) or "all uses"
+
     def _summary(self) -> str:
-        label = ", ".join(f"{name} {value}" for name, value in self.profile.items()) or "all uses"
-        return f"{self.word!r}, {label}: {', '.join(self.words[:8])}"
+        return f"{self.word!r}, {self.label}: {', '.join(self.words[:8])}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per rank: word, similarity and passage."""
-        columns = {
-            "word": self.words, "similarity": self.similarities,
-            "passage": [use.sentence for use in self.uses],
-        }  # fmt: skip
+        passages = [use.sentence for use in self.uses]
+        columns = {"word": self.words, "similarity": self.similarities, "passage": passages}
         frame = pd.DataFrame({name: pd.Series(cells) for name, cells in columns.items()})
-        frame.insert(0, "rank", np.arange(1, len(frame) + 1))
-        return frame
+        return frame.rename_axis("rank").reset_index().assign(rank=lambda one: one["rank"] + 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -320,27 +321,19 @@ class UseDifference(Displayed):
     Parameters
     ----------
     first, second : UsePrediction
-        Words and passages of each profile beside the other.
-    vector : float64 ndarray of shape (width,)
-        Predicted vector of the first minus that of the second.
+        Words and passages of each profile beside the other; the vectors are the difference.
     """
 
     first: UsePrediction
     second: UsePrediction
-    vector: Float64Array
 
     def _summary(self) -> str:
         return f"{self.first._summary()} / {self.second._summary()}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per profile and rank: word, similarity and passage."""
-        frames = []
-        for one in (self.first, self.second):
-            frame = one.to_frame()
-            label = ", ".join(f"{name} {value}" for name, value in one.profile.items())
-            frame.insert(0, "profile", label)
-            frames.append(frame)
-        return pd.concat(frames, ignore_index=True)
+        sides = {one.label: one.to_frame() for one in (self.first, self.second)}
+        return pd.concat(sides, names=["profile"]).reset_index("profile").reset_index(drop=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -357,7 +350,7 @@ class UseRegression(ScoreTable[UseEffect]):
     vocabulary : tuple of str
         Words with five uses or more.
     word_vectors : float32 ndarray of shape (n_words, width)
-        The mean vector of the uses of each.
+        The mean vector of the uses of each, of length one.
     """
 
     covariates: str
@@ -404,7 +397,7 @@ class UseRegression(ScoreTable[UseEffect]):
         """
         fit = self.fit_of(word)
         vector = fit.row(profile) @ fit.coefficients
-        cosines = self._lengths @ vector / np.linalg.norm(vector)
+        cosines = self.word_vectors @ vector / np.linalg.norm(vector)
         return self._described(fit, profile, vector, cosines, k)
 
     def difference(
@@ -426,7 +419,7 @@ class UseRegression(ScoreTable[UseEffect]):
         """
         fit = self.fit_of(word)
         ends = [fit.row(profile) @ fit.coefficients for profile in (first, second)]
-        cosines = [self._lengths @ end / np.linalg.norm(end) for end in ends]
+        cosines = [self.word_vectors @ end / np.linalg.norm(end) for end in ends]
         near = np.zeros(len(self.vocabulary), dtype=np.bool_)
         for one in cosines:
             near[np.argsort(-one, kind="stable")[:CANDIDATES]] = True
@@ -435,13 +428,7 @@ class UseRegression(ScoreTable[UseEffect]):
         return UseDifference(
             self._described(fit, first, vector, change, k),
             self._described(fit, second, -vector, -change, k),
-            vector,
         )
-
-    @property
-    def _lengths(self) -> FloatArray:
-        lengths = np.linalg.norm(self.word_vectors, axis=1, keepdims=True)
-        return np.asarray(self.word_vectors / np.maximum(lengths, 1e-9))
 
     def _described(
         self,

@@ -104,7 +104,7 @@ def test_predictions_are_group_means_and_are_described_by_words_and_passages():
     assert right.words[0] == "red" and uses.predict({"party": "left"}).words[0] == "blue"
     assert all(data["party"][use.text] == "right" for use in right.uses)
     compared = uses.difference({"party": "right"}, {"party": "left"}, k=2)
-    np.testing.assert_allclose(compared.vector, fit.coefficients[1], atol=1e-9)
+    np.testing.assert_allclose(compared.first.vector, fit.coefficients[1], atol=1e-9)
     assert (compared.first.words[0], compared.second.words[0]) == ("red", "blue")
     assert list(compared.to_frame()["profile"]) == ["party right"] * 2 + ["party left"] * 2
     assert "red" in repr(compared) and "party right" in compared._repr_html_()

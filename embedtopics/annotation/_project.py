@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.display import spell_count
-from embedtopics.annotation import _estimates, _tables
+from embedtopics.annotation import _estimates
 from embedtopics.annotation._codebook import (
     KINDS,
     Label,
@@ -284,19 +284,9 @@ class AnnotationProject:
             return self.loop.reserve(key, holder or by, stream)
 
     def queue(self, keys: Sequence[str]) -> int:
-        """Put texts at the head of the queue, such as search hits or suspicious labels.
+        """Put texts, by key or id, at the head of the queue, and return its length.
 
         Queued texts without an answer belong to the *teach* stream.
-
-        Parameters
-        ----------
-        keys : sequence of str
-            Keys or ids of texts.
-
-        Returns
-        -------
-        int
-            Length of the queue.
 
         Raises
         ------
@@ -321,17 +311,7 @@ class AnnotationProject:
 
         Each answer keeps its annotator, stream and time. Answers that are present are left out, so
         a folder can be merged repeatedly. Of two answers of one annotator to a text, the later one
-        is valid.
-
-        Parameters
-        ----------
-        folder : path
-            Folder of the other study, which is only read. It must have the same labels.
-
-        Returns
-        -------
-        int
-            Number of new answers.
+        is valid. Returns the number of new answers. The other study is only read.
 
         Raises
         ------
@@ -418,7 +398,7 @@ class AnnotationProject:
 
     def agreement(self) -> AnnotatorAgreement:
         """Return Krippendorff's alpha of the annotators, and the texts that they disagree on."""
-        return _tables.agreement(self.state)
+        return _estimates.agreement(self.state)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each text and annotator.
@@ -427,7 +407,7 @@ class AnnotationProject:
         "spans"; None if skipped), spans (for that kind), unsure, note, annotator, stream,
         probability (of being drawn, for the random sample of count texts), test, time.
         """
-        return _tables.to_frame(self.state)
+        return _estimates.to_frame(self.state)
 
     def labels(self) -> pd.Series:
         """Return the label of each row of the corpus, None for none."""
@@ -435,7 +415,7 @@ class AnnotationProject:
 
         labelled, texts = self.state.labelled(), self.state.texts
         keys = [texts.keys[row] if row >= 0 else "" for row in texts.of_row.tolist()]
-        values = [_tables.plain_labels(labelled.get(key), self.kind) for key in keys]
+        values = [_estimates.plain_labels(labelled.get(key), self.kind) for key in keys]
         return pd.Series(values, index=self.corpus.index, dtype=object, name="label")
 
     def export(self, path: str | os.PathLike[str]) -> Exported:
@@ -494,18 +474,13 @@ def _check_unchanged(
 
 def _decisions(state: StudyState) -> tuple[Decision, ...]:
     """Return what a user should know about the journal and the corpus."""
-    decisions = []
-    if state.journal.n_repaired:
-        message = "The last line of the journal was incomplete and was removed."
-        decisions.append(Decision("annotation", "mended", 1, message))
-    records, texts = state.records, state.texts
-    absent = [text for text in records.answers if text not in texts.row_of]
-    if absent:
-        message = f"{len(absent):,} labelled texts are no longer in the corpus, or have changed. "
-        message += "Their labels are stored but not used."
-        decisions.append(Decision("annotation", "gone", len(absent), message))
-    if texts.n_repeats:
-        message = spell_count(texts.n_repeats, "row repeats", "rows repeat")
-        message += " the text of another row; equal texts share one label."
-        decisions.append(Decision("annotation", "duplicates", texts.n_repeats, message))
-    return tuple(decisions)
+    n_absent = sum(text not in state.texts.row_of for text in state.records.answers)
+    repeats = spell_count(state.texts.n_repeats, "row repeats", "rows repeat")
+    notes = [
+        ("mended", state.journal.n_repaired, "The journal's incomplete last line was removed."),
+        ("gone", n_absent, f"{n_absent:,} labelled texts are no longer in the corpus, or have "
+         "changed. Their labels are stored but not used."),
+        ("duplicates", state.texts.n_repeats,
+         f"{repeats} the text of another row; equal texts share one label."),
+    ]  # fmt: skip
+    return tuple(Decision("annotation", name, n, note) for name, n, note in notes if n)

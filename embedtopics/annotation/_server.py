@@ -12,6 +12,7 @@ from embedtopics.annotation._codebook import as_json, checked_annotator
 from embedtopics.annotation._estimates import N_FURTHER
 from embedtopics.annotation._loop import STREAMS
 from embedtopics.annotation._project import AnnotationProject
+from embedtopics.annotation._topics import SheetStudy
 from embedtopics.errors import EmbedTopicsError
 
 log = logging.getLogger(__name__)
@@ -24,17 +25,7 @@ MAX_HITS, EXCERPT = 50, 240
 
 
 class AnnotationServer(LocalServer):
-    """A local server of the labelling page of a study.
-
-    Parameters
-    ----------
-    study : AnnotationProject
-        Its model learns in the background from now on.
-    annotator : str
-        Name of the annotator.
-    port : int
-        0 for a free port.
-    """
+    """A local server of the labelling page of a study, whose model learns in the background."""
 
     def __init__(self, study: AnnotationProject, annotator: str, port: int) -> None:
         self.study, self.annotator = study, checked_annotator(annotator)
@@ -61,6 +52,7 @@ class AnnotationServer(LocalServer):
             "annotator": self.annotator,
             "kind": study.kind,
             "pairs": study.state.records.pairs,
+            "is_sheet": isinstance(study, SheetStudy),
             "labels": as_json(study.codebook),
             **self._status(),
         }
@@ -68,7 +60,8 @@ class AnnotationServer(LocalServer):
     def _status(self) -> dict[str, Any]:
         progress = self.study.progress()
         sample = progress["sample"]
-        if sample >= 10 and sample // ESTIMATE_EVERY != self._estimated_at:
+        is_estimated = sample >= 10 and not isinstance(self.study, SheetStudy)
+        if is_estimated and sample // ESTIMATE_EVERY != self._estimated_at:
             self._estimated_at = sample // ESTIMATE_EVERY
             threading.Thread(target=self._estimate, daemon=True).start()
         return {"progress": progress, "estimates": self._estimates}
@@ -88,8 +81,7 @@ class AnnotationServer(LocalServer):
                 {
                     "name": one.name,
                     "share": _number(shares[one.name].estimate),
-                    "low": _number(shares[one.name].low),
-                    "high": _number(shares[one.name].high),
+                    **{end: _number(getattr(shares[one.name], end)) for end in ("low", "high")},
                     "width_after": _number(one.width_after),
                     "further": N_FURTHER,
                     "recall_bound": _number(one.recall_bound),
@@ -194,21 +186,8 @@ def serve(
 ) -> AnnotationServer:
     """Return a server of the labelling page; its `run` serves until an interrupt.
 
-    It listens on this machine only. It answers requests of its own page that know the token in
-    its address.
-
-    Parameters
-    ----------
-    study : AnnotationProject
-    annotator : str
-        Name of the annotator.
-    port : int
-        0 for a free port.
-
-    Returns
-    -------
-    AnnotationServer
-        With `url`, `run()` and `close()`.
+    It listens on this machine only, on a free port if `port` is 0. It answers requests of its own
+    page that know the token in its address, `url`; `close` ends it.
 
     Raises
     ------

@@ -1,16 +1,22 @@
-"""Coding a concept in a sample of the texts in and around topics."""
+"""Studies of topics: code a concept in and around topics, answer questions on topics."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics.annotation._codebook import Label, StudyDesign, permanent_numbers
 from embedtopics.annotation._project import AnnotationProject
+from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError
+from embedtopics.evaluation._sheets import Sheet, score_sheet
+from embedtopics.evaluation.results import SheetScore
 from embedtopics.inference import Measurement
 from embedtopics.inference._shares import allocate
 from embedtopics.protocols import Int64Array, RandomState
@@ -22,10 +28,7 @@ EXPECTED = (0.7, 0.3, 0.02)
 
 
 class TopicStudy(AnnotationProject):
-    """A study of the texts drawn by `code_topic`; its labels are "yes" and "no".
-
-    Quality and recall describe the drawn texts. Shares are those of all texts of the result.
-    """
+    """A study of the texts drawn by `code_topic`, which quality and recall describe."""
 
     result: TopicResult
     topics: tuple[int, ...]
@@ -129,3 +132,62 @@ def _strata(result: TopicResult, topics: tuple[int, ...]) -> Int64Array:
     strata = np.where(is_inside, 0, 2)
     strata[nearest] = 1
     return strata
+
+
+class SheetStudy(AnnotationProject):
+    """A study whose texts are the questions of sheets, and whose labels number their options."""
+
+    key: pd.DataFrame  # of all sheets, by question
+    question_of: dict[str, str]  # by the key of its text
+
+    def label(self, key: str, labels: str | Sequence[str] = (), **options: Any) -> None:
+        """Record an answer, the number of an option; see `AnnotationProject.label`."""
+        n_options = int(self.key["n_options"].get(self.question_of.get(key), len(self.codebook)))
+        if any(name.isdecimal() and int(name) > n_options for name in labels):
+            raise InputError("labels", f"an option, 1 to {n_options}", labels)
+        super().label(key, labels, **options)
+
+    def scores(self) -> tuple[SheetScore, ...]:
+        """Return the score of each sheet that has answers, see `evaluation.score_sheet`."""
+        answers = self.to_frame().dropna(subset="label")
+        answers = answers.rename(columns={"label": "answer", "annotator": "coder"})
+        answers["question"] = answers["key"].map(self.question_of)
+        scores = []
+        for _, key in self.key.groupby("task", sort=False):
+            with suppress(InputError):  # no answers yet
+                of_sheet = answers[answers["question"].isin(key.index)]
+                scores.append(score_sheet(of_sheet, key.reset_index()))
+        return tuple(scores)
+
+
+def ask(sheets: Sequence[Sheet], folder: str | os.PathLike[str]) -> SheetStudy:
+    """Put the questions of sheets on a page, for any number of people.
+
+    `embedtopics.annotation.serve` of the study shows them. Answers are stored with the hashes of
+    their questions: those to questions that an edit of the topics changed no longer count.
+
+    Parameters
+    ----------
+    sheets : sequence of Sheet
+        See `topics.validation_sheets`.
+    folder : path
+        Folder of the answers.
+
+    Returns
+    -------
+    SheetStudy
+        With `scores`.
+    """
+    prompts = pd.concat([sheet.prompts for sheet in sheets])
+    key = pd.concat([sheet.key for sheet in sheets]).set_index("question")
+    study = SheetStudy(
+        Corpus(prompts.tolist(), ids=prompts.index.tolist()),
+        [str(number) for number in range(1, int(key["n_options"].max()) + 1)],
+        folder,
+        encoder=np.ones((len(prompts), 1), dtype=np.float32),
+        strategy="random",
+        design=StudyDesign(teach=0.0, n_test=0, overlap=1.0),
+    )
+    ids = study.state.texts.documents.ids
+    study.key, study.question_of = key, dict(zip(study.keys, ids, strict=True))
+    return study

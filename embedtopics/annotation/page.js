@@ -67,6 +67,11 @@
     $("confirm").hidden = !isMany();
     if (study.pairs) $("text-title").textContent = "Two texts";
     $("span-help").hidden = study.kind !== "spans";
+    if (study.is_sheet) {
+      document.querySelector("h1").textContent = "Questions on topics";
+      $("text-title").textContent = "Question";
+      document.querySelector("aside").hidden = $("hint").hidden = $("stream").hidden = true;
+    }
     $("who").textContent = `by ${study.annotator}`;
   }
 
@@ -150,7 +155,7 @@
     if (isDone) $("text").textContent = "No texts are left. All labels are on disk.";
     else paint();
     $("text").scrollTop = 0;
-    $("stream").hidden = isDone;
+    $("stream").hidden = isDone || study.is_sheet;
     const streams = { count: "count: drawn at random", teach: "teach: picked for the model" };
     $("stream").textContent = isDone ? "" : streams[text.stream] ?? text.stream;
     $("row-id").textContent = isDone ? "" : text.id;

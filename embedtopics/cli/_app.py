@@ -10,7 +10,7 @@ from embedtopics.cli._classify import annotate
 from embedtopics.cli._classify import app as classify_app
 from embedtopics.cli._edit import add, edit, export, label, verify
 from embedtopics.cli._errors import Commands
-from embedtopics.cli._evaluate import compare, evaluate, evaluate_encoder
+from embedtopics.cli._evaluate import compare, evaluate, evaluate_encoder, report
 from embedtopics.cli._pretrain import pretrain, tokens
 from embedtopics.cli._probe import probe
 from embedtopics.cli._questions import (
@@ -41,7 +41,7 @@ app = Commands(
 for command in (
     add, annotate, by_group, compare, concordance, demo, edit, effects, embed, evaluate,
     evaluate_encoder, export, find, hierarchy, inspect, keyness, label, over_time, pretrain, probe,
-    resolution, search, search_eval, serve, study, tokens, topics, verify,
+    report, resolution, search, search_eval, serve, study, tokens, topics, verify,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(batch_app, name="batch")

@@ -1,4 +1,4 @@
-"""``evaluate`` topics, ``evaluate-encoder`` on gold data, ``compare`` encoders on a file."""
+"""``evaluate`` topics, ``report`` on them, ``evaluate-encoder``, ``compare`` encoders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import combinations, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from embedtopics.comparison.results import Comparison
-    from embedtopics.evaluation.results import EncoderScores
+    from embedtopics.evaluation.results import EncoderScores, SheetScore
+    from embedtopics.topics.results import TopicResult
 
 
 CHANGE = ("difference", "low", "high")
@@ -39,8 +40,12 @@ def evaluate(
         list[Path] | None,
         Option(help="Completed sheet to score (repeatable: a file for each coder)."),
     ] = None,
+    ask: Annotated[
+        Path | None, Option(help="Ask the questions on a local page; answers go to this folder.")
+    ] = None,
+    annotator: Annotated[str, Option(help="Name of the person who answers.")] = "annotator",
 ) -> None:
-    """Evaluate topics: print measures, write validation sheets, or score their answers."""
+    """Evaluate topics: print measures, ask people questions, score their answers."""
     from embedtopics.topics._tables import report_card, validation_sheets
 
     if answers:
@@ -48,6 +53,9 @@ def evaluate(
         return
     show.check_outputs(out)
     result = show.open_result(results)
+    if ask is not None:
+        _ask(result, ask, annotator)
+        return
     card = report_card(result, labels=labels, random_state=SEED)
     written: list[Any] = []
     if sheets is not None:
@@ -64,6 +72,45 @@ def evaluate(
             "\nnext: people fill in the column answer in copies without the keys; then run "
             f"embedtopics evaluate {results} --answers {first}"
         )
+
+
+def _ask(result: TopicResult, folder: Path, annotator: str) -> None:
+    """Serve the questions, then print the scores."""
+    from embedtopics import annotation
+    from embedtopics.topics import validation_sheets
+
+    with annotation.ask(validation_sheets(result, random_state=SEED), folder) as study:
+        show.run_server(annotation.serve(study, annotator=annotator))
+        for score in study.scores():
+            show.say(str(score), soft_wrap=True)
+
+
+def report(
+    results: opt.ResultsFolder,
+    format: Annotated[Literal["html", "md", "docx", "latex"], Option(help="Format.")] = "html",
+    out: Annotated[Path | None, Option(help="File; by default RESULTS-report.")] = None,
+    labels: Annotated[str | None, Option(help="Column of known classes, to compare.")] = None,
+    answers: Annotated[Path | None, Option(help="Folder of `evaluate --ask`.")] = None,
+) -> None:
+    """Write a report for reviewers: methods, topics, validation, decisions and a checklist."""
+    from embedtopics.annotation import ask
+    from embedtopics.report import write_report
+    from embedtopics.topics import report_card, validation_sheets
+
+    suffix = {"latex": ".tex"}.get(format, f".{format}")
+    path = out or results.with_name(f"{results.name}-report{suffix}")
+    show.check_target(path, (suffix,))
+    if answers is not None and not answers.is_dir():
+        raise InputError("--answers", "the folder of embedtopics evaluate --ask", str(answers))
+    result = show.open_result(results)
+    scores: tuple[SheetScore, ...] = ()
+    if answers is not None:
+        with ask(validation_sheets(result, random_state=SEED), answers) as study:
+            scores = study.scores()
+    card = report_card(result, labels=labels, random_state=SEED)
+    title = f"Topics of {result.corpus.source}"
+    written = write_report(result, path, title=title, measures=card, validation=scores)
+    show.say(f"Written to {written}.", soft_wrap=True)
 
 
 def _print_card(card: pd.DataFrame) -> None:
@@ -84,7 +131,7 @@ def _print_card(card: pd.DataFrame) -> None:
 
 def _score(results: Path, answers: list[Path]) -> None:
     """Score answers by the key in ``keys/`` in the folder of their sheet, and print the scores."""
-    from embedtopics.evaluation._sheets import KEYS, read_sheet, score_intrusion
+    from embedtopics.evaluation._sheets import KEYS, read_sheet, score_sheet
 
     frame = read_sheet(answers[0])
     tasks = sorted(set(frame["task"])) if "task" in frame else []
@@ -95,7 +142,7 @@ def _score(results: Path, answers: list[Path]) -> None:
         )
     key = answers[0].parent / KEYS / f"{tasks[0]}.csv"
     labels = {topic.topic_id: topic.label for topic in show.open_result(results).topics}
-    score = score_intrusion(answers, key, random_state=SEED)
+    score = score_sheet(answers, key, random_state=SEED)
     coders = f"{score.n_coders} coder{'s' * (score.n_coders != 1)}"
     typer.echo(
         f"{score.task}: model precision {score.precision:.2f} [{score.low:.2f}, {score.high:.2f}], "

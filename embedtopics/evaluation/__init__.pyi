@@ -11,4 +11,4 @@ from ._encoder_tasks import read_retrieval_set as read_retrieval_set
 from ._encoder_tasks import score_differences as score_differences
 from ._retrieval import compare_retrieval as compare_retrieval
 from ._retrieval import retrieval as retrieval
-from ._sheets import score_intrusion as score_intrusion
+from ._sheets import score_sheet as score_sheet

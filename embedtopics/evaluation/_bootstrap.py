@@ -122,16 +122,10 @@ def interval(
     bounds = np.full((2, flat.shape[1]), np.nan)
     # Two units can reach further than floats tell from certainty.
     tails = np.maximum(ndtr(-reach.ravel()), 5e-13)
-    is_missing = np.isnan(flat)
-    for tail in np.unique(tails[~np.isnan(tails)]):
-        columns = tails == tail
-        whole = columns & ~is_missing.any(axis=0)
-        if len(flat):
-            bounds[:, whole] = np.quantile(flat[:, whole], [tail, 1 - tail], axis=0)
-        for column in np.flatnonzero(columns & ~whole).tolist():
-            defined = flat[~is_missing[:, column], column]
-            if len(defined):
-                bounds[:, column] = np.quantile(defined, [tail, 1 - tail])
+    has_any = (~np.isnan(flat)).any(axis=0)
+    for tail in np.unique(tails[~np.isnan(tails) & has_any]):
+        columns = (tails == tail) & has_any
+        bounds[:, columns] = np.nanquantile(flat[:, columns], [tail, 1 - tail], axis=0)
     low, high = bounds.reshape(2, *drawn.shape[1:])
     return low, high
 

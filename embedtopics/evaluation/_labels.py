@@ -107,17 +107,14 @@ def _labels_of_documents(
     rows: Sequence[str | None], documents: DistinctDocuments
 ) -> tuple[list[str | None], int]:
     """Return the label of each document, and of how many the rows differ."""
-    labels: list[str | None] = [rows[row] for row in documents.first_rows.tolist()]
-    votes: dict[int, Counter[str]] = {}
-    repeated = documents.weights[documents.of_row] > 1
-    for row in np.flatnonzero(repeated & (documents.of_row >= 0)).tolist():
-        label = rows[row]
-        counter = votes.setdefault(int(documents.of_row[row]), Counter())
-        if label is not None:
-            counter[label] += 1
-    for document, counter in votes.items():
-        labels[document] = min(counter, key=lambda label: (-counter[label], label), default=None)
-    return labels, sum(len(counter) > 1 for counter in votes.values())
+    labels: list[str | None] = [None] * len(documents)
+    pairs = zip(documents.of_row.tolist(), rows, strict=True)
+    votes = Counter((document, label) for document, label in pairs if document >= 0 and label)
+    by_name = sorted(votes, key=lambda vote: vote[1], reverse=True)
+    for document, label in sorted(by_name, key=votes.__getitem__):  # the most frequent one is last
+        labels[document] = label
+    n_labels = Counter(document for document, _ in votes)
+    return labels, sum(n > 1 for n in n_labels.values())
 
 
 def scored_classes(groups: Groups, decisions: list[Decision]) -> Int32Array:

@@ -48,15 +48,13 @@ def checked_vectors(vectors: Any, name: str) -> Any:
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         found = f"{array.shape} of {array.dtype}"
         raise InputError(name, "numbers of shape (n, n_dimensions)", found=found)
-    if array.dtype.kind == "f":
-        # A sum has a NaN or an infinity where one of its terms has.
-        sums: Any = abs(array).sum(axis=1) if is_sparse else array.sum(axis=1)
-        is_bad = ~np.isfinite(np.asarray(sums, dtype=np.float64)).ravel()
-        if not is_sparse and is_bad.any():  # or where finite terms overflow
-            is_bad = ~np.isfinite(array).all(axis=1)
-        if is_bad.any():
-            row, remedy = int(np.argmax(is_bad)), "check the text of that row, or the encoder"
-            raise InputError(name, "finite vectors", remedy=remedy, found="others", row=row)
+    is_finite = np.isfinite(array.data if is_sparse else array)
+    if not is_finite.all():
+        place = int(is_finite.argmin())
+        ends = array.indptr if is_sparse else np.arange(len(array) + 1) * array.shape[1]
+        row = int(np.searchsorted(ends, place, "right")) - 1
+        remedy = "check the text of that row, or the encoder"
+        raise InputError(name, "finite vectors", remedy=remedy, found="others", row=row)
     return array
 
 

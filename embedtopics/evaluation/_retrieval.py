@@ -359,39 +359,32 @@ def _decisions(
     relevant_from: float,
 ) -> tuple[Decision, ...]:
     """Record what counts as 0, and what is left out."""
-    n_judged = sum(map(bool, judgements.values()))
-    n_missing = n_judged - len(queries)
-    n_unknown = len(rankings) - len(queries)
-    n_without = sum(not any(g >= relevant_from for g in judgements[q].values()) for q in queries)
+    n_judged, n = sum(map(bool, judgements.values())), len(queries)
     ranked = [(query, document) for query in queries for document in rankings[query][:k]]
-    n_unjudged = sum(document not in judgements[query] for query, document in ranked)
     longest = max(len(rankings[query]) for query in queries)
-    notes = {
-        "queries_missing": (
-            n_missing,
-            f"{n_missing} of {n_judged} judged queries are not in the run and are left out.",
+    counts = {
+        "queries_missing": n_judged - n,
+        "queries_left_out": len(rankings) - n,
+        "queries_without_relevant": sum(
+            not any(g >= relevant_from for g in judgements[q].values()) for q in queries
         ),
-        "queries_left_out": (
-            n_unknown,
-            f"{n_unknown} queries of the run have no judgements and are left out.",
-        ),
-        "queries_without_relevant": (
-            n_without,
-            f"{n_without} of {len(queries)} judged queries have no relevant document and count as "
-            "0 in the binary measures.",
-        ),
-        "documents_unjudged": (
-            n_unjudged,
-            f"{n_unjudged} of the {len(ranked)} documents down to rank {k} have no judgement and "
-            "count as not relevant.",
-        ),
-        "documents_ranked": (
-            longest if longest < k else 0,
-            f"The run has at most {longest} documents per query: measures at rank {k} miss the "
-            "documents below.",
-        ),
+        "documents_unjudged": sum(document not in judgements[q] for q, document in ranked),
+        "documents_ranked": longest if longest < k else 0,
     }
-    return tuple(Decision("evaluation", name, n, note) for name, (n, note) in notes.items() if n)
+    notes = {
+        "queries_missing": f"of {n_judged} judged queries are not in the run and are left out.",
+        "queries_left_out": "queries of the run have no judgements and are left out.",
+        "queries_without_relevant": f"of {n} judged queries have no relevant document and count as "
+        "0 in the binary measures.",
+        "documents_unjudged": f"of the {len(ranked)} documents down to rank {k} have no judgement "
+        "and count as not relevant.",
+        "documents_ranked": f"documents per query at most: measures at rank {k} miss the others.",
+    }
+    return tuple(
+        Decision("evaluation", name, count, f"{count} {notes[name]}")
+        for name, count in counts.items()
+        if count
+    )
 
 
 def _fingerprint(judgements: Judgements, queries: Sequence[Hashable]) -> str:

@@ -1,11 +1,11 @@
-"""Sheets of questions for people, in which words or texts intrude, and the scores of answers."""
+"""Sheets of questions on topics for people, and the scores of their answers."""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -20,7 +20,7 @@ from embedtopics.corpus._table_files import write_csv
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import krippendorff_alpha
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_means, wilson
-from embedtopics.evaluation.results import IntrusionScore
+from embedtopics.evaluation.results import SheetScore
 from embedtopics.protocols import FloatArray, Int32Array, RandomState
 
 if TYPE_CHECKING:
@@ -36,8 +36,21 @@ KEYS = "keys"
 LOW = 0.1
 """An intruder's weight in the topic is at most this share of that of the weakest word shown."""
 
-N_WORDS, N_TEXTS = 5, 4
-"""Words and texts of a topic that are shown with an intruder."""
+N_WORDS, N_TEXTS, N_NAMES = 5, 4, 3
+"""Words, texts and names of topics that are shown with an intruder."""
+
+N_FITTING = 2
+"""Texts of each topic that people judge, with one of another topic."""
+
+TASKS = {
+    "word_intrusion": "Which word does not belong to the others?",
+    "document_intrusion": "Which text does not belong to the others?",
+    "label_intrusion": "Which name fits the text worst?",
+    "topic_fit": "How well does the text fit the topic?",
+}
+FITS = ("not at all", "hardly", "partly", "well", "fully")
+FITS_FROM = 4
+"""The lowest of these answers, from 1, that says that a text fits."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,9 +59,9 @@ class Sheet(Displayed):
 
     Parameters
     ----------
-    task : {"word_intrusion", "document_intrusion"}
+    task : {"word_intrusion", "document_intrusion", "label_intrusion", "topic_fit"}
     questions : DataFrame
-        Columns task, question (an id), the options, and answer (empty).
+        Columns task, question (an id), perhaps text, the options, and answer (empty).
     key : DataFrame
         The solution of each question.
     """
@@ -67,6 +80,17 @@ class Sheet(Displayed):
     def to_frame(self) -> pd.DataFrame:
         """Return the questions."""
         return self.questions
+
+    @property
+    def prompts(self) -> pd.Series:
+        """Each question with its numbered options, as people or a language model read it."""
+
+        def spell(row: Any) -> str:
+            options = [row[name] for name in row.index if name.startswith("option_")]
+            lines = [f"{number}. {option}" for number, option in enumerate(options, start=1)]
+            return "\n\n".join(filter(None, [TASKS[self.task], row.get("text"), "\n".join(lines)]))
+
+        return self.questions.apply(spell, axis=1).set_axis(self.questions["question"])
 
     def write(self, folder: str | Path) -> tuple[Path, Path]:
         """Write the questions to a folder, and the key to the folder "keys" below it.
@@ -95,15 +119,16 @@ class Sheet(Displayed):
 
 
 class _Question(NamedTuple):
-    """Options that are shown together, the intruder last."""
+    """Options that are shown together, an intruder last; or the degrees to which a text fits."""
 
     topic: int
-    options: list[str]
-    intruder_topic: int
+    options: Sequence[str]
+    other_topic: int
+    text: str = ""
 
 
-Ask: TypeAlias = Callable[[int, np.random.Generator], _Question | None]
-"""Makes a question on a topic, if there is one."""
+Ask: TypeAlias = Callable[[int, np.random.Generator], Iterator[_Question]]
+"""Makes the questions on a topic."""
 
 
 def word_intrusion(
@@ -122,7 +147,7 @@ def word_intrusion(
     lists = [list(dict.fromkeys(topic)) for topic in topics]
     usable = [topic for topic, words in enumerate(lists) if len(words) >= N_WORDS]
 
-    def ask(topic: int, rng: np.random.Generator) -> _Question | None:
+    def ask(topic: int, rng: np.random.Generator) -> Iterator[_Question]:
         words = lists[topic]
         weight = dict(zip(terms, weights[[topic]].toarray().ravel(), strict=True))
         limit = LOW * min(weight.get(word, 0.0) for word in words[:N_WORDS])
@@ -135,8 +160,8 @@ def word_intrusion(
             ]
             if intruders:
                 intruder = intruders[int(rng.integers(len(intruders)))]
-                return _Question(topic, [*words[:N_WORDS], intruder], other)
-        return None
+                yield _Question(topic, [*words[:N_WORDS], intruder], other)
+                return
 
     return _sheet("word_intrusion", usable, random_state, ask, 80)
 
@@ -158,15 +183,59 @@ def document_intrusion(
         members[topic] = rows[: max(N_TEXTS, -(-len(rows) // 2))].tolist()
     usable = [topic for topic, rows in members.items() if len(rows) >= N_TEXTS]
 
-    def ask(topic: int, rng: np.random.Generator) -> _Question | None:
+    def ask(topic: int, rng: np.random.Generator) -> Iterator[_Question]:
         rows = rng.choice(members[topic], N_TEXTS, replace=False).tolist()
         others = [other for other in usable if other != topic]
         other = others[int(rng.integers(len(others)))]
         excerpts = [_shown(texts[row], 300) for row in (*rows, int(rng.choice(members[other])))]
-        # Equal texts cannot be distinguished.
-        return _Question(topic, excerpts, other) if len(set(excerpts)) > N_TEXTS else None
+        if len(set(excerpts)) > N_TEXTS:  # equal texts cannot be distinguished
+            yield _Question(topic, excerpts, other)
 
     return _sheet("document_intrusion", usable, random_state, ask, 300)
+
+
+def label_intrusion(
+    texts: Sequence[str], shares: csr_matrix, names: Sequence[str], random_state: RandomState = 0
+) -> Sheet:
+    """Ask which of four names of topics fits a text worst, once for each topic.
+
+    Three have the largest shares in the text, the intruder has the smallest (Ying, Montgomery and
+    Stewart 2022, "Topics, concepts, and measurement"). `shares` are (n_texts, n_topics).
+    """
+    best = np.where(np.diff(shares.indptr) < N_NAMES, -1, np.ravel(shares.argmax(axis=1)))
+    rows_of = {t: np.flatnonzero(best == t) for t in range(len(names))}
+    usable = [t for t, rows in rows_of.items() if len(rows) and len(names) > N_NAMES]
+
+    def ask(topic: int, rng: np.random.Generator) -> Iterator[_Question]:
+        row = int(rng.choice(rows_of[topic]))
+        weights = shares[[row]].toarray().ravel()
+        order = np.lexsort((rng.random(len(weights)), -weights))[[*range(N_NAMES), -1]].tolist()
+        options = [names[t] for t in order]
+        if len(set(options)) > N_NAMES:
+            yield _Question(topic, options, order[-1], _shown(texts[row], 600))
+
+    return _sheet("label_intrusion", usable, random_state, ask, 80)
+
+
+def topic_fit(
+    texts: Sequence[str], labels: Int32Array, topics: Sequence[str], random_state: RandomState = 0
+) -> Sheet:
+    """Ask how well texts fit a topic: two of the topic, and one of another, for each topic.
+
+    The question of Hoyle et al. (2025, "ProxAnn: use-oriented evaluations of topic models and
+    document clustering"). `topics` describe the topics, by name and words.
+    """
+    rows_of = {t: np.flatnonzero(labels == t) for t in range(len(topics))}
+    usable = [t for t, rows in rows_of.items() if len(rows) > N_FITTING]
+
+    def ask(topic: int, rng: np.random.Generator) -> Iterator[_Question]:
+        other = int(rng.choice([t for t in usable if t != topic]))
+        rows = rng.choice(rows_of[topic], N_FITTING, replace=False).tolist()
+        for row in (*rows, int(rng.choice(rows_of[other]))):
+            text = f"Topic: {topics[topic]}\n\nText: {_shown(texts[row], 600)}"
+            yield _Question(topic, FITS, int(labels[row]), text)
+
+    return _sheet("topic_fit", usable, random_state, ask, 80)
 
 
 def _sheet(
@@ -177,24 +246,23 @@ def _sheet(
 
     seed = resolve_seed(random_state)
     rng = np.random.default_rng(seed)
-    asked = [
-        ask(topic, np.random.default_rng([seed, topic])) for topic in topics if len(topics) > 1
-    ]
-    drawn = [question for question in asked if question is not None]
+    asked = [ask(t, np.random.default_rng([seed, t])) for t in topics if len(topics) > 1]
+    drawn = [question for each in asked for question in each]
     questions, key = [], []
     for number, place in enumerate(rng.permutation(len(drawn)).tolist(), start=1):
-        topic, options, intruder_topic = drawn[place]
-        order = rng.permutation(len(options)).tolist()
+        topic, options, other_topic, text = drawn[place]
+        n_options, is_scale = len(options), task == "topic_fit"
+        order = list(range(n_options)) if is_scale else rng.permutation(n_options).tolist()
         shuffled = [_shown(options[i], n_characters) for i in order]
-        content = "\x1f".join([task, *shuffled]).encode("utf-8", "replace")
+        content = "\x1f".join([task, *filter(None, [text]), *shuffled]).encode("utf-8", "replace")
         # An id differs from those of other sheets.
         id = f"q{number:03}-{hashlib.blake2b(content, digest_size=2).hexdigest()}"
-        head: dict[str, Any] = {"task": task, "question": id}
+        head: dict[str, Any] = {"task": task, "question": id} | ({"text": text} if text else {})
         columns = {f"option_{i}": option for i, option in enumerate(shuffled, start=1)}
         questions.append(head | columns | {ANSWER: ""})
-        solution = {"topic": topic, "intruder": order.index(len(options) - 1) + 1}
-        solution |= {"intruder_topic": intruder_topic, "n_options": len(options)}
-        key.append(head | solution | columns)
+        intruder = 0 if is_scale else order.index(n_options - 1) + 1
+        solution = {"topic": topic, "intruder": intruder, "intruder_topic": other_topic}
+        key.append(head | solution | {"n_options": n_options} | columns)
     return Sheet(task, pd.DataFrame(questions), pd.DataFrame(key))
 
 
@@ -223,9 +291,9 @@ def read_sheet(path: str | Path) -> pd.DataFrame:
         raise InputError(str(path), "a table", found=str(error), remedy=remedy) from error
 
 
-def score_intrusion(
+def score_sheet(
     answers: Answers, key: pd.DataFrame | str | Path, *, random_state: RandomState = 0
-) -> IntrusionScore:
+) -> SheetScore:
     """Score the answers to a sheet of `topics.validation_sheets`.
 
     Parameters
@@ -240,7 +308,7 @@ def score_intrusion(
 
     Returns
     -------
-    IntrusionScore
+    SheetScore
 
     Raises
     ------
@@ -256,28 +324,36 @@ def score_intrusion(
     by_question = solutions.set_index("question")
     checked = _checked_answers(answers, by_question)
     of_rows = by_question.loc[checked["question"]].reset_index()
-    hit = checked[ANSWER].to_numpy() == of_rows["intruder"].astype(int).to_numpy()
+    choices, task, level = checked[ANSWER].to_numpy(), str(solutions["task"].iloc[0]), "nominal"
+    hit = choices == of_rows["intruder"].astype(int).to_numpy()
     chance = 1.0 / of_rows["n_options"].astype(int).to_numpy()
-    table = checked.assign(topic=of_rows["topic"].astype(int), hit=hit, chance=chance)
+    used = np.ones(len(choices), dtype=np.bool_)
+    if task == "topic_fit":  # chance is how often texts of other topics fit
+        used = (of_rows["topic"].astype(int) == of_rows["intruder_topic"].astype(int)).to_numpy()
+        hit, level = choices >= FITS_FROM, "ordinal"
+        chance = np.full(len(hit), math.nan if used.all() else hit[~used].mean())
+        if not used.any():
+            raise InputError("answers", "some on texts of the topics themselves", found="none")
+    table = checked.assign(topic=of_rows["topic"].astype(int), hit=hit, chance=chance)[used]
+    hit = hit[used]
     n_coders = int(checked["coder"].nunique())
     alpha = math.nan
-    low, high = (float(end) for end in wilson(hit.sum(), len(hit)))
+    ends = wilson(hit.sum(), len(hit))
     if n_coders > 1:  # questions are resampled with all of their answers
         sums = table.groupby("question")["hit"].agg(["sum", "count"]).to_numpy(float)
         means = resampled_means(sums, seed=resolve_seed(random_state))
         ends = bounded_interval(hit.mean(), means[:, 0] / means[:, 1], len(sums))
-        low, high = (float(end) for end in ends)
         # Options are shuffled, so that their places are categories.
         ratings = checked.pivot(index="coder", columns="question", values=ANSWER)
-        alpha = krippendorff_alpha(ratings.to_numpy(dtype=object)).value
-    return IntrusionScore(
-        task=str(solutions["task"].iloc[0]),
+        alpha = krippendorff_alpha(ratings.to_numpy(dtype=float), level).value
+    return SheetScore(
+        task=task,
         precision=float(hit.mean()),
-        low=low,
-        high=high,
+        low=float(ends[0]),
+        high=float(ends[1]),
         chance=float(table["chance"].mean()),
         n_answers=len(hit),
-        n_questions=int(checked["question"].nunique()),
+        n_questions=int(table["question"].nunique()),
         n_coders=n_coders,
         by_topic=_by_topic(table),
         alpha=alpha,
@@ -350,7 +426,7 @@ def _by_topic(table: pd.DataFrame) -> pd.DataFrame:
         n, hits = len(of_topic), int(of_topic["hit"].sum())
         chance = float(of_topic["chance"].mean())
         low, high = (float(end) for end in wilson(hits, n))
-        p_value = float(binomtest(hits, n, chance, alternative="greater").pvalue)
+        p_value = math.nan if chance != chance else binomtest(hits, n, chance, "greater").pvalue
         rows.append((topic, n, hits, hits / n, low, high, chance, p_value))
     columns = ["topic", "n", "hits", "precision", "low", "high", "chance", "p_value"]
     return pd.DataFrame(rows, columns=columns)

@@ -61,26 +61,9 @@ _DTYPES = {int: "int64", float: "float64", bool: "bool", int | None: "Int64"}
 class ScoreTable(Generic[Row]):
     """Scores with one row each, to iterate over, select from, or turn into a DataFrame.
 
-    A subpackage defines a frozen dataclass for its rows, and a subclass that names it::
-
-        @dataclass(frozen=True)
-        class LayerScore:
-            layer: int | None
-            metric: str
-            estimate: Estimate  # becomes the columns value, low, high and n
-            label: str = field(metadata={"column": "class"})  # another name in the table
-            variance: float = field(metadata={"column": None})  # no column
-
-        @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-        class LayerScores(ScoreTable[LayerScore]):
-            encoder: str  # facts about the whole table are fields of the subclass
-            row_type = LayerScore
-            display_columns = ("layer", "metric", "value")  # in notebooks; by default all
-
-            def _summary(self) -> str:  # in repr and as title in notebooks
-                return f"{len(self)} scores of {self.encoder}"
-
-        LayerScores(rows, decisions, encoder="all-MiniLM-L6-v2")
+    A subclass names the frozen dataclass of its rows in `row_type`, and the columns to show in
+    notebooks in `display_columns`. An `Estimate` becomes the columns value, low, high and n; the
+    metadata "column" of a field is another name for its column, or None for no column.
 
     Parameters
     ----------
@@ -243,14 +226,6 @@ class RetrievalScores(ScoreTable[RetrievalScore]):
         """The estimate of each measure."""
         return {row.measure: row.estimate for row in self}
 
-    def by_query_frame(self) -> pd.DataFrame:
-        """Return a DataFrame with a column "query" and one for each measure."""
-        import pandas as pd
-
-        frame = pd.DataFrame(dict(self.by_query))
-        frame.insert(0, "query", pd.Series(list(self.queries), dtype=object))
-        return frame
-
     def _summary(self) -> str:
         means = ", ".join(f"{row.measure}={row.estimate.value:.3f}" for row in self)
         return f"{len(self.queries):,} queries: {means}"
@@ -355,31 +330,30 @@ class Agreement(Displayed):
         """Return columns measure, documents ("all" or "covered"), value, low, high and n."""
         import pandas as pd
 
-        nothing = (float("nan"), float("nan"))
-        names = [("coverage", "all", self.n)]
-        names += [(name, "all", self.n) for name in AGREEMENT_MEASURES]
-        names += [(name, "covered", self.n_covered) for name in AGREEMENT_MEASURES]
+        names = ["coverage", *AGREEMENT_MEASURES, *(name + COVERED for name in AGREEMENT_MEASURES)]
         rows = []
-        for measure, documents, n in names:
-            name = measure + (COVERED if documents == "covered" else "")
-            bounds = self.intervals.get(name, nothing)
-            rows.append((measure, documents, getattr(self, name), *bounds, n))
+        for name in names:
+            covered = name.endswith(COVERED)
+            head = name.removesuffix(COVERED), "covered" if covered else "all", getattr(self, name)
+            bounds = self.intervals.get(name, (math.nan, math.nan))
+            rows.append((*head, *bounds, self.n_covered if covered else self.n))
         return pd.DataFrame(rows, columns=["measure", "documents", "value", "low", "high", "n"])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class IntrusionScore(Displayed):
-    """The share of the intruders that coders identify.
+class SheetScore(Displayed):
+    """The share of correct answers to a sheet: intruders identified, or texts that fit.
 
     Parameters
     ----------
     task : str
     precision, low, high : float
-        Model precision (Chang et al. 2009): share of the answers that name the intruder. The
-        interval is over answers for one coder, and over resampled questions for several coders,
-        whose answers to one question are not independent.
+        Model precision (Chang et al. 2009): share of the answers that name the intruder; for
+        "topic_fit", that say that a text of the topic fits well or fully. The interval is over
+        answers for one coder, and over resampled questions for several coders, whose answers to
+        one question are not independent.
     chance : float
-        Expected precision of guessing.
+        Expected precision of guessing; for "topic_fit", that of texts of other topics.
     n_answers, n_questions, n_coders : int
     by_topic : pandas.DataFrame
         Columns topic, n (answers), hits, precision, low, high, chance (mean over the questions)

@@ -1,4 +1,3 @@
 from ._explorer import explore as explore
-from ._explorer import explorer as explorer
 from ._report import write_report as write_report
 from ._search_page import serve_index as serve_index

@@ -20,10 +20,11 @@ from embedtopics.plots._comparison import (
     spell,
 )
 from embedtopics.protocols import FloatArray
+from embedtopics.report._documents import html_sections
 from embedtopics.report._explorer import linked_page
 from embedtopics.report._markup import corpus_title, section, table, text, tiles
 from embedtopics.report._page_data import Content, Panel
-from embedtopics.report._sections import decisions_section, settings_section
+from embedtopics.report._study import record_blocks
 
 _BINS = 10
 _MEANINGS = {
@@ -270,6 +271,7 @@ def comparison_html(result: Comparison, *, title: str | None = None) -> str:
         heading=title or corpus_title(on, result.corpus.source, len(result.corpus)),
         units=("group", result.grouped_by[:1].upper() + result.grouped_by[1:]),
     )
+    record = record_blocks(result.decisions, (), result.settings, result.versions)
     return linked_page(
         content,
         [
@@ -279,8 +281,7 @@ def comparison_html(result: Comparison, *, title: str | None = None) -> str:
             differences_section(result),
             overlaps_section(result),
             moves_section(result),
-            decisions_section(result.decisions),
-            settings_section(result.settings, result.versions),
+            *html_sections(record),
             "</div>",
         ],
     )

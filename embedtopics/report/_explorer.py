@@ -12,9 +12,11 @@ import numpy as np
 
 from embedtopics.errors import InputError, MissingExtraError
 from embedtopics.plots._colors import topic_colors
+from embedtopics.report._documents import html_sections
 from embedtopics.report._markup import asset, corpus_title, html_page, text
 from embedtopics.report._page_data import Content, Panel, page_data
-from embedtopics.report._sections import study_sections
+from embedtopics.report._sections import summary
+from embedtopics.report._study import Checks, study_blocks
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends.results import NO_TOPIC
 
@@ -71,17 +73,6 @@ class InlinePage:
         )
 
 
-def explorer(result: TopicResult) -> InlinePage:
-    """Show the page of `write_report` in a notebook; see `explore` for one with a selection.
-
-    Returns
-    -------
-    InlinePage
-        Shown by notebooks in a frame.
-    """
-    return InlinePage(explorer_html(result), HEIGHT)
-
-
 def explore(result: TopicResult) -> Any:
     """Show the page of `write_report` in a notebook, and read its selection.
 
@@ -95,13 +86,14 @@ def explore(result: TopicResult) -> Any:
         ``view.selected`` is a frame of the selected rows, with the index of the input: id, text,
         its other columns, topic (-1 for none) and label; a column of the input with such a name is
         renamed ``<name>_given``. ``view.select(ids)`` selects rows with text by their ids in the
-        page; an empty list selects nothing. Without the extra notebook, the page of `explorer`.
+        page; an empty list selects nothing. Without the extra notebook, the page in a frame.
     """
+    page = explorer_html(result)
     try:
         widget = _widget()
     except ImportError:
-        return explorer(result)
-    return widget(result, explorer_html(result))
+        return InlinePage(page, HEIGHT)
+    return widget(result, page)
 
 
 @functools.cache
@@ -145,8 +137,11 @@ def _widget() -> Any:
     return Explorer
 
 
-def explorer_html(result: TopicResult, *, title: str | None = None) -> str:
+def explorer_html(
+    result: TopicResult, *, title: str | None = None, checks: Checks | None = None
+) -> str:
     """Return the explorer of a result as a self-contained HTML page."""
+    blocks, _ = study_blocks(result, checks or Checks())
     names = [(topic.label, topic.size) for topic in result.topics]
     content = Content(
         corpus=result.corpus,
@@ -158,7 +153,8 @@ def explorer_html(result: TopicResult, *, title: str | None = None) -> str:
         heading=title or corpus_title("Topics of", result.corpus.source, len(result.corpus)),
         themes=result.themes if len(result.themes) < result.n_topics else (),
     )
-    return linked_page(content, study_sections(result))
+    sections = ['<div id="study">', summary(result), *html_sections(blocks), "</div>"]
+    return linked_page(content, sections)
 
 
 def linked_page(content: Content, sections: Sequence[str]) -> str:

@@ -1,23 +1,16 @@
-"""Sections of the report pages, each a function from a result to HTML."""
+"""What the page of topics alone has: tiles, the table of topics, shares over time; methods."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import spell_count
-from embedtopics.decisions import Decision
 from embedtopics.plots._colors import topic_colors
-from embedtopics.report._markup import bar, dot, flatten, section, table, text, tiles
+from embedtopics.report._markup import bar, dot, text, tiles
 from embedtopics.topics.results import Topic, TopicResult
-
-_STAGES = ("corpus", "encoder", "neighbors", "reduction", "clustering", "terms")
-_LARGEST, _GROUPS, _MOST_DAYS = 15, 6, 150_000
-"""Topics and groups of the tables over time and by group, and the days of 400 years."""
 
 _PERSISTENCE_NOTE = "Persistence is the range of density levels over which a topic is one cluster."
 _RECURRENCE_NOTE = (
@@ -65,7 +58,7 @@ IN_METHODS = (
 )  # fmt: skip
 
 
-def methods(result: TopicResult) -> str:
+def methods_text(result: TopicResult) -> str:
     """Return a citable paragraph on the methods."""
     settings, documents = result.settings, result.documents
     reader, vectors = encoder_name(result), f"vectors of {result.embeddings.shape[1]:,} dimensions"
@@ -103,7 +96,7 @@ def methods(result: TopicResult) -> str:
         names = ("numpy", "scikit-learn", "faiss-cpu", "python")
         others = ", ".join(f"{name} {result.versions.get(name, '')}" for name in names)
         sentences.append(f"Made with embedtopics {program} ({others}).")
-    return section("methods", "Methods", f"<p>{text(' '.join(filter(None, sentences)), 6000)}</p>")
+    return " ".join(filter(None, sentences))
 
 
 def _stage(setting: Any) -> str:
@@ -115,8 +108,7 @@ def _stage(setting: Any) -> str:
 def topics_section(result: TopicResult) -> str:
     """Return the table of topics with keywords and representative documents."""
     if not result.topics:
-        none = "<p>No topics were found: no cluster of documents is dense enough.</p>"
-        return section("topics", "Topics", none)
+        return "<p>No topics were found: no cluster of documents is dense enough.</p>"
     measured = result.stability
     largest = max(topic.share for topic in result.topics)
     name, note = "Persistence", _PERSISTENCE_NOTE
@@ -134,16 +126,16 @@ def topics_section(result: TopicResult) -> str:
         for topic in (result.topics[i] for i in theme.topics):
             filled = topic.share / largest if largest else 0.0
             rows.append(_topic_rows(result, topic, colors[topic.topic_id], filled))
-    return section(
-        "topics",
-        "Topics",
-        '<p class="note">The bar under a keyword shows its weight, relative to the largest. '
-        f"{note}</p>",
-        '<table class="topics"><thead><tr><th scope="col">Topic</th>'
-        '<th scope="col" class="number">Rows</th><th scope="col">Share</th>'
-        f'<th scope="col" class="number">{name}</th><th scope="col">Keywords</th></tr></thead>',
-        *rows,
-        "</table>",
+    return "\n".join(
+        [
+            '<p class="note">The bar under a keyword shows its weight, relative to the largest. '
+            f"{note}</p>",
+            '<table class="topics"><thead><tr><th scope="col">Topic</th>'
+            '<th scope="col" class="number">Rows</th><th scope="col">Share</th>'
+            f'<th scope="col" class="number">{name}</th><th scope="col">Keywords</th></tr></thead>',
+            *rows,
+            "</table>",
+        ]
     )
 
 
@@ -194,141 +186,3 @@ def _representatives(result: TopicResult, topic: Topic) -> str:
         f'<tr class="typical"><td colspan="5"><details><summary>{heading}</summary>'
         f"{''.join(quotes)}</details></td></tr>"
     )
-
-
-def over_time_section(result: TopicResult) -> str:
-    """Return the share of each topic by day, month or year; nothing without dates."""
-    times = result.corpus.time
-    if times is None or not result.topics:
-        return ""
-    moments = times.to_numpy(dtype="datetime64[D]")
-    is_dated = (result.documents.of_row >= 0) & ~np.isnat(moments)
-    n_days = np.ptp(moments[is_dated]).astype(int) if is_dated.any() else 0
-    unit = "day" if n_days <= 62 else "month" if n_days <= 1830 else "year"
-    periods = moments[is_dated].astype(f"datetime64[{unit[0].upper()}]")
-    if not 1 < len(set(periods.tolist())) or n_days > _MOST_DAYS:
-        return ""
-    bins = (periods - periods.min()).astype(int)
-    totals = np.bincount(bins)
-    # Periods with few rows have extreme shares by chance, so they are no peaks.
-    is_large = totals >= 0.1 * np.median(totals[totals > 0])
-    rows = []
-    for topic, color in _largest(result):
-        counts = np.bincount(bins[result.labels[is_dated] == topic.topic_id], minlength=len(totals))
-        shares = counts / np.maximum(totals, 1)
-        peak = int(np.argmax(np.where(is_large, shares, -1)))
-        bars = "".join(
-            f'<rect x="{i + 0.1:.1f}" width="0.8" y="{1 - height:.3f}" height="{height:.3f}"/>'
-            for i, height in enumerate(np.minimum(shares / (shares[peak] or 1), 1).tolist())
-            if height
-        )
-        course = (
-            f'<svg class="course" viewBox="0 0 {len(totals)} 1" preserveAspectRatio="none" '
-            f'fill="{color}" aria-hidden="true">{bars}</svg>'
-        )
-        highest = f"{periods.min() + peak}: {shares[peak]:.1%} of {totals[peak]:,} rows"
-        rows.append((f"{dot(color)}<bdi>{text(topic.label, 60)}</bdi>", course, highest))
-    first, last = periods.min(), periods.max()
-    note = (
-        f'<p class="note">Share of the rows of each {unit}, {first} to {last}; each topic has its '
-        f"own scale. {is_dated.sum():,} rows have a date.{_others(result)}</p>"
-    )
-    heads = ("Topic", f"{first} to {last}", "Highest")
-    return section("over-time", "Over time", note, table(heads, rows))
-
-
-def by_group_section(result: TopicResult) -> str:
-    """Return the share of each topic in the largest groups; nothing without groups."""
-    groups = result.corpus.group
-    if groups is None or not result.topics:
-        return ""
-    is_grouped = (result.documents.of_row >= 0) & groups.notna().to_numpy()
-    names, labels = groups[is_grouped].astype(str).to_numpy(), result.labels[is_grouped]
-    distinct, sizes = np.unique(names, return_counts=True)
-    if not 1 < len(distinct):
-        return ""
-    order = np.argsort(-sizes, kind="stable")
-    shown = [(distinct[i], int(sizes[i])) for i in order[:_GROUPS].tolist()]
-    rows = [
-        (
-            f"{dot(color)}<bdi>{text(topic.label, 60)}</bdi>",
-            *(f"{np.mean(labels[names == name] == topic.topic_id):.1%}" for name, _ in shown),
-        )
-        for topic, color in _largest(result)
-    ]
-    n_more = len(distinct) - _GROUPS
-    more = f" Smaller groups left out: {n_more:,}." if n_more > 0 else ""
-    heads = (f"<bdi>{text(name, 30)}</bdi><br>n = {size:,}" for name, size in shown)
-    note = (
-        f'<p class="note">Share of the topic in the rows of each <bdi>'
-        f"{text(result.corpus.group_column, 40)}</bdi>.{more}{_others(result)}</p>"
-    )
-    return section("by-group", "By group", note, table(("Topic", *heads), rows))
-
-
-def _largest(result: TopicResult) -> list[tuple[Topic, str]]:
-    colored = zip(result.topics, topic_colors(result), strict=True)
-    return sorted(colored, key=lambda pair: -pair[0].size)[:_LARGEST]
-
-
-def _others(result: TopicResult) -> str:
-    n = result.n_topics - _LARGEST
-    return f" Smaller topics left out: {n:,}." if n > 0 else ""
-
-
-def decisions_section(decisions: Sequence[Decision]) -> str:
-    """Return the decisions, stage by stage."""
-    parts = []
-    for stage in dict.fromkeys([*_STAGES, *(decision.stage for decision in decisions)]):
-        items = [
-            f"<li>{text(decision.message, 600)}{_listed(decision.value)}</li>"
-            for decision in decisions
-            if decision.stage == stage
-        ]
-        if items:
-            name = text(stage.capitalize().replace("Neighbors", "Neighbours"), 60)
-            parts.append(f"<h3>{name}</h3>\n<ul>\n" + "\n".join(items) + "\n</ul>")
-    return section("decisions", "Decisions", *(parts or ["<p>No decisions were recorded.</p>"]))
-
-
-def _listed(words: object) -> str:
-    if not isinstance(words, (list, tuple)) or not words:
-        return ""
-    listed = ", ".join(f"<bdi>{text(word, 60)}</bdi>" for word in words)
-    return f"<details><summary>Show all {len(words):,}</summary><p>{listed}</p></details>"
-
-
-def settings_section(settings: Mapping[str, Any], versions: Mapping[str, str]) -> str:
-    """Return the parameters and the package versions."""
-    parts = []
-    for heading, head, values in (
-        ("Parameters", ("Parameter", "Value"), settings),
-        ("Versions", ("Package", "Version"), versions),
-    ):
-        if values:
-            rows = [
-                (f"<code>{text(name, 80)}</code>", text(value, 200))
-                for name, value in flatten(values)
-            ]
-            parts.append(f"<div><h3>{heading}</h3>{table(head, rows)}</div>")
-    if not parts:
-        return ""
-    return section("settings", "Settings", '<div class="columns">', *parts, "</div>")
-
-
-def study_sections(result: TopicResult) -> list[str]:
-    """Return the sections below the explorer: methods, topics, decisions and settings."""
-    edits = "\n".join(f"<li>{text(edit.message, 600)}</li>" for edit in result.history)
-    history = section("history", "Edits after the fit", f"<ol>\n{edits}\n</ol>") if edits else ""
-    return [
-        '<div id="study">',
-        summary(result),
-        methods(result),
-        topics_section(result),
-        over_time_section(result),
-        by_group_section(result),
-        decisions_section(result.decisions),
-        history,
-        settings_section(result.settings, result.versions),
-        "</div>",
-    ]

@@ -34,35 +34,6 @@ const Store = (() => {
     return found;
   };
 
-  const utf8 = new TextDecoder();
-
-  // A text in which frequent words are numbers; see code_texts in _page_data.py.
-  const decode = (bytes, words) => {
-    let [text, at] = ["", 0];
-    const next = () => {
-      at += 1;
-      return bytes[at - 1];
-    };
-    while (at < bytes.length) {
-      const byte = next();
-      if (byte >= 0xf8) {
-        text += words[64 + 56 * 255 + ((byte - 0xf8) * 255 + next() - 1) * 255 + next() - 1];
-      } else if (byte >= 0xc0) text += words[64 + (byte - 0xc0) * 255 + next() - 1];
-      else if (byte >= 0x80) text += words[byte - 0x80];
-      else if (byte > 1) text += String.fromCharCode(byte);
-      else {
-        let [length, shift, part] = [0, 0, 128];
-        for (; part > 127; shift += 7) {
-          part = next();
-          length |= (part & 127) << shift;
-        }
-        text += utf8.decode(bytes.subarray(at, at + length));
-        at += length;
-      }
-    }
-    return text;
-  };
-
   const store = { about, n: about.rows, nDocuments: about.documents, index: null };
 
   // What the first picture needs.
@@ -112,29 +83,11 @@ const Store = (() => {
       .filter((document) => document < store.nDocuments).map((document) => store.firstRow[document]) : [];
   };
 
-  // The texts of a block, each still coded: only those that are looked at are decoded.
-  const textBlock = async (name) => {
-    const bytes = await inflated(name);
-    const texts = [];
-    for (let from = 0; from <= bytes.length;) {
-      const end = bytes.indexOf(0, from);
-      texts.push(bytes.subarray(from, end < 0 ? bytes.length : end));
-      from = end < 0 ? bytes.length + 1 : end + 1;
-    }
-    return texts;
+  const line = async (name, position, perBlock = LINES_PER_BLOCK) => {
+    const lines = await block(`${name}-${Math.floor(position / perBlock)}`, strings);
+    return lines[position % perBlock];
   };
-  let words = null;
-  store.text = async (row) => {
-    if (!about.hasTexts) return "";
-    words ??= strings("words");
-    const document = store.documentOf[row];
-    const texts = await block(`texts-${Math.floor(document / TEXTS_PER_BLOCK)}`, textBlock);
-    return decode(texts[document % TEXTS_PER_BLOCK], await words);
-  };
-  const line = async (name, row) => {
-    const lines = await block(`${name}-${Math.floor(row / LINES_PER_BLOCK)}`, strings);
-    return lines[row % LINES_PER_BLOCK];
-  };
+  store.text = async (row) => (about.hasTexts ? line("texts", store.documentOf[row], TEXTS_PER_BLOCK) : "");
   store.id = async (row) => (about.hasIds ? line("ids", row) : String(store.rowNumber(row)));
   store.url = async (row) => (about.columns.url ? line("urls", row) : "");
 
@@ -143,42 +96,24 @@ const Store = (() => {
   let indexing = null;
   store.loadIndex = () => {
     indexing ??= (async () => {
-      const [terms, lengths, nBytes, lists, nWords] = await Promise.all([
-        strings("terms"), column("lengths", Uint8Array), column("posting-bytes", Uint32Array),
-        inflated("postings"), column("n-words", Uint32Array),
+      const [terms, lengths, starts, steps, occurrences, nWords] = await Promise.all([
+        strings("terms"), column("lengths", Uint8Array), column("starts", Uint32Array),
+        column("steps", Uint32Array), column("occurrences", Uint16Array), column("n-words", Uint32Array),
       ]);
-      if (!lists) return null;
-      const starts = new Uint32Array(terms.length + 1);
-      for (let term = 0; term < terms.length; term += 1) {
-        starts[term + 1] = starts[term] + nBytes[term];
-      }
-      store.index = { terms, lengths, starts, lists, nWords, ignored: new Set(about.notIndexed) };
+      if (!steps) return null;
+      const ignored = new Set(about.notIndexed);
+      store.index = { terms, lengths, starts, steps, occurrences, nWords, ignored };
       return store.index;
     })();
     return indexing;
   };
 
   // Call visit(document, occurrences) for each document that holds a term.
-  const each = ({ starts, lists }, term, visit) => {
-    let [at, document] = [starts[term], -1];
-    const end = starts[term + 1];
-    const next = () => {
-      let byte = lists[at];
-      at += 1;
-      if (byte < 128) return byte;
-      let [value, shift] = [byte & 127, 7];
-      do {
-        byte = lists[at];
-        at += 1;
-        value |= (byte & 127) << shift;
-        shift += 7;
-      } while (byte > 127);
-      return value;
-    };
-    while (at < end) {
-      const entry = next();
-      document += entry >> 1;
-      visit(document, entry & 1 ? next() + 2 : 1);
+  const each = ({ starts, steps, occurrences }, term, visit) => {
+    let document = -1;
+    for (let at = starts[term]; at < starts[term + 1]; at += 1) {
+      document += steps[at];
+      visit(document, occurrences[at]);
     }
   };
 

@@ -24,7 +24,14 @@ from embedtopics.evaluation._agreement import agreement
 from embedtopics.evaluation._bootstrap import interval, resampled_means
 from embedtopics.evaluation._coherence import c_v, diversity, npmi, topic_uniqueness, u_mass
 from embedtopics.evaluation._maps import trustworthiness_and_continuity
-from embedtopics.evaluation._sheets import Sheet, document_intrusion, word_intrusion
+from embedtopics.evaluation._sheets import (
+    Sheet,
+    document_intrusion,
+    label_intrusion,
+    topic_fit,
+    word_intrusion,
+)
+from embedtopics.evaluation.results import SheetScore
 from embedtopics.protocols import Float64Array, RandomState
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._representative import best_terms
@@ -38,7 +45,12 @@ EXCERPT = 160  # characters
 
 
 def table(
-    result: TopicResult, *, n_terms: int = 5, n_examples: int = 1, n_characters: int = 160
+    result: TopicResult,
+    *,
+    n_terms: int = 5,
+    n_examples: int = 1,
+    n_characters: int = 160,
+    scores: Sequence[SheetScore] = (),
 ) -> pd.DataFrame:
     """Tabulate the topics.
 
@@ -51,6 +63,8 @@ def table(
         Number of representative texts.
     n_characters : int
         Largest length of a text.
+    scores : sequence of SheetScore
+        Scores of people's answers to `validation_sheets`; each adds a column.
 
     Returns
     -------
@@ -97,6 +111,8 @@ def table(
             frame["keywords_auc"] = np.array([*of_keywords, *blank], dtype=np.float64)
             worse = [topic.is_label_worse for topic in result.topics]
             frame["label_worse"] = [*worse, *[False] * len(blank)]
+    for score in scores:
+        frame[score.task] = frame["topic"].map(score.by_topic.set_index("topic")["precision"])
     return frame
 
 
@@ -196,7 +212,7 @@ LISTED = 20
 
 
 def validation_sheets(result: TopicResult, *, random_state: RandomState = 0) -> tuple[Sheet, ...]:
-    """Make sheets that ask people which word, and which text, does not belong to a topic.
+    """Make sheets that ask people which words, texts and names do not belong, and which texts do.
 
     Parameters
     ----------
@@ -208,8 +224,9 @@ def validation_sheets(result: TopicResult, *, random_state: RandomState = 0) -> 
     Returns
     -------
     tuple of Sheet
-        "word_intrusion" and "document_intrusion", with a question for each topic, except sheets
-        that need more or larger topics. Each distinct text counts once.
+        "word_intrusion", "document_intrusion", "label_intrusion" and "topic_fit", except sheets
+        that need more or larger topics: a question for each topic, three in the last. Each distinct
+        text counts once. `embedtopics.annotation.ask` puts them on a page.
 
     Raises
     ------
@@ -218,20 +235,23 @@ def validation_sheets(result: TopicResult, *, random_state: RandomState = 0) -> 
 
     Examples
     --------
-    >>> from embedtopics.evaluation import score_intrusion
+    >>> from embedtopics.evaluation import score_sheet
     >>> for sheet in validation_sheets(result):  # doctest: +SKIP
     ...     sheet.write("sheets")
-    >>> score_intrusion("sheets/word_intrusion.csv", "sheets/keys/word_intrusion.csv")
+    >>> score_sheet("sheets/word_intrusion.csv", "sheets/keys/word_intrusion.csv")
     ... # doctest: +SKIP
     """
     if result.n_topics < 2:
         raise InputError("result", "one with two topics or more", found=str(result.n_topics))
     seed = resolve_seed(random_state)
     words, texts = top_words(result, LISTED), result.corpus.document_texts()
-    clustering = result.clustering
+    clustering, names = result.clustering, [topic.label for topic in result.topics]
+    topics = [f"{t.label} ({', '.join(t.keywords[:8])})" for t in result.topics]
     sheets = (
         word_intrusion(words, result.topic_terms, result.term_counts.terms, seed),
         document_intrusion(texts, clustering.labels, clustering.probabilities, seed),
+        label_intrusion(texts, result.memberships, names, seed),
+        topic_fit(texts, clustering.labels, topics, seed),
     )
     return tuple(sheet for sheet in sheets if len(sheet))
 

@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics.annotation import LanguageModelCoder, code_topic
+from embedtopics.annotation import LanguageModelCoder, ask, code_topic, serve
+from embedtopics.evaluation import score_sheet
 from embedtopics.inference import Measurement, shares
+from embedtopics.topics import merge, table, validation_sheets
 from tests.chat_server import said, serving
 from tests.factories import each, make_result, refuses
 
@@ -91,3 +93,46 @@ def test_topics_that_do_not_exist_are_refused(tmp_path, parameter, value):
 def test_nothing_is_measured_before_somebody_answers(tmp_path):
     with code_topic(result, 1, tmp_path / "coding", n_texts=80) as study, refuses("gold"):
         study.measurement()
+
+
+def test_questions_on_topics_are_answered_on_the_page(tmp_path):
+    sheets = validation_sheets(result)
+    keys = pd.concat([sheet.key for sheet in sheets]).set_index("question")
+    with ask(sheets, tmp_path / "answers") as study:
+        assert study.scores() == ()
+        with serve(study, annotator="ana") as server:
+            assert server.state({})["is_sheet"] and server.state({})["estimates"] == {}
+        for by in ("ana", "bo"):  # both get every question
+            for _ in range(len(keys)):
+                text = study.next(by=by)
+                key = keys.loc[text.id]
+                is_fit = key["intruder"] == 0
+                fits = "5" if key["topic"] == key["intruder_topic"] else "1"
+                study.label(text.key, fits if is_fit else str(key["intruder"]), by=by)
+        assert study.next(by="ana") is None
+        scores = {score.task: score for score in study.scores()}
+        assert set(scores) == {sheet.task for sheet in sheets}
+        assert all(s.precision == 1 and s.alpha == 1 and s.n_coders == 2 for s in scores.values())
+        assert scores["topic_fit"].chance == 0
+        few = next(key for key, id in study.question_of.items() if keys.loc[id, "n_options"] == 5)
+        with refuses("labels"):
+            study.label(few, "6")
+    # Answers to questions that an edit changed no longer count.
+    edited = validation_sheets(merge(result, [0, 1]))
+    with ask(edited, tmp_path / "answers") as study:
+        assert sum(score.n_answers for score in study.scores()) < 2 * len(keys)
+        assert all(score.precision == 1 for score in study.scores())
+    frame = table(result, scores=tuple(scores.values()))
+    assert frame["word_intrusion"].dropna().tolist() == [1.0] * len(
+        scores["word_intrusion"].by_topic
+    )
+
+
+def test_a_language_model_answers_apart_from_people(tmp_path):
+    sheet = validation_sheets(result)[0]
+    with serving(lambda body, number: said('{"label": "2"}')) as server:
+        options = {"endpoint": server.url, "model": "m", "journal": None}
+        coder = LanguageModelCoder(list("123456"), **options)
+        answers = coder.code(sheet.prompts).labels.rename_axis("question").rename("answer")
+    score = score_sheet(answers.reset_index(), sheet.key)
+    assert score.precision == (sheet.key["intruder"] == 2).mean()

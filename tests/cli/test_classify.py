@@ -35,7 +35,7 @@ def test_a_report_is_printed_and_counted(desk):
     assert "evaluated on these texts 2 times" in second.stdout and "too high" in second.stdout
     assert {"value", "low", "high"} <= set(pd.read_csv(desk / "scores.csv").columns)
     page = (desk / "report.html").read_text("utf-8")
-    for part in ("2 times", "figure-confusion", "figure-reliability", "figure-risk",
+    for part in ("2 times", "confusion-of-classes", "figure-1", "figure-2",
                  "mislabelled"):  # fmt: skip
         assert part in page
 

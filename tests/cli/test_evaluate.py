@@ -75,3 +75,27 @@ def test_bad_input(folder, tmp_path):
     assert "column task" in refused(folder, "--answers", tmp_path / "other.csv")
     run(folder, "--sheets", tmp_path / "s")
     assert "one number" in refused(folder, "--answers", tmp_path / "s" / "word_intrusion.csv")
+
+
+def test_questions_are_asked_on_a_page_and_reported(folder, result, tmp_path, monkeypatch):
+    answers = tmp_path / "answers"
+
+    def answer(server):  # one person answers ten questions on the page
+        for _ in range(10):
+            key = server.next({"tab": "t"})["next"]["key"]
+            server.label({"key": key, "labels": ["1"]})
+        server.server_close()
+
+    monkeypatch.setattr("embedtopics.cli._display.run_server", answer)
+    done = run(folder, "--ask", answers, "--annotator", "ana")
+    assert done.exit_code == 0 and "SheetScore('word_intrusion'" in done.output
+    for form, suffix in (("md", ".md"), ("latex", ".tex"), ("docx", ".docx"), ("html", ".html")):
+        out = tmp_path / f"study{suffix}"
+        options = ["--format", form, "--out", out, "--answers", answers]
+        done = running.run("report", folder, *options)
+        assert done.exit_code == 0, done.output
+        assert out.stat().st_size > 4000
+    assert "@software{embedtopics" in (tmp_path / "study.bib").read_text("utf-8")
+    assert "| word intrusion |" in (tmp_path / "study.md").read_text("utf-8")
+    running.refused("report", folder, "--format", "md", "--out", tmp_path / "study.pdf")
+    running.refused("report", folder, "--out", tmp_path / "s.html", "--answers", tmp_path / "none")

@@ -62,7 +62,7 @@ def test_prints_and_writes_what_the_functions_return(tiny_bert, files, tmp_path)
     assert about["fingerprint"] == states.fingerprint
     assert about["settings"]["control"] is True and about["settings"]["encoder"] == str(tiny_bert)
     assert about["versions"]["python"] and about["labels"] == ["NOUN", "VERB", "X"]
-    assert 'id="place-figure-layers"' in (out / "layers.html").read_text("utf-8")
+    assert 'id="place-figure-0"' in (out / "layers.html").read_text("utf-8")
     best = scores.best()
     shown = f"{best.value:.3f} ({best.low:.3f} to {best.high:.3f})"
     assert f"best on test: layer {best.layer}, {shown}" in done.stdout

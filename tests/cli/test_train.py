@@ -73,8 +73,8 @@ def test_trains_on_graded_pairs_and_reads_the_report_again(tiny_bert, pairs_file
         assert getattr(said, "says", said) in done.stdout
     assert f"--encoder {out}" in done.stdout
     page = figure.read_text("utf-8")
-    assert 'id="place-figure-curves"' in page and 'id="place-figure-effect"' in page
-    assert f"Verdict: {report.diagnosis.verdict}<" in page
+    assert 'id="place-figure-0"' in page and 'id="place-figure-1"' in page
+    assert f"Verdict: {report.diagnosis.verdict}." in page
     # What was decided is told once, and not twice.
     messages = [decision.message for decision in report.decisions]
     assert len(messages) == len(set(messages))

@@ -83,8 +83,7 @@ def test_decisions_say_what_counts():
     best = 2 + 1 / np.log2(3)
     assert scores.scores["ndcg@2"].value == pytest.approx(1 / best / 2)
     assert not retrieval({"q": ["a"]}, {"q": {"a": 1}}, [1]).decisions
-    frame = scores.by_query_frame()
-    assert frame["query"].tolist() == ["q1", "q2"] and frame["mrr"].tolist() == [1, 0]
+    assert scores.queries == ("q1", "q2") and scores.by_query["mrr"].tolist() == [1, 0]
     assert "2 queries" in repr(scores) and "precision@2" in scores._repr_html_()
     assert "RetrievalComparison" in repr(compare_retrieval(scores, scores))
 

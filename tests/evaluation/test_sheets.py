@@ -9,10 +9,16 @@ from scipy.sparse import csr_matrix
 from scipy.stats import binomtest
 
 from embedtopics.errors import InputError
-from embedtopics.evaluation import score_intrusion
+from embedtopics.evaluation import score_sheet
 from embedtopics.evaluation._agreement import krippendorff_alpha
 from embedtopics.evaluation._bootstrap import wilson
-from embedtopics.evaluation._sheets import document_intrusion, read_sheet, word_intrusion
+from embedtopics.evaluation._sheets import (
+    document_intrusion,
+    label_intrusion,
+    read_sheet,
+    topic_fit,
+    word_intrusion,
+)
 from tests.factories import refuses
 
 TOPICS = [[f"{stem}{i}" for i in range(12)] for stem in ("apple", "train", "chess", "tax")]
@@ -107,9 +113,9 @@ def test_files_hold_no_formulas_and_no_key(tmp_path):
     rows = zip(filled.to_dict("records"), solutions(sheet), strict=True)
     filled["answer"] = [row[f"option_{place}"] for row, place in rows]
     filled.to_csv(tmp_path / "answers.csv", sep=";", index=False)
-    assert score_intrusion(tmp_path / "answers.csv", key).precision == 1.0
+    assert score_sheet(tmp_path / "answers.csv", key).precision == 1.0
     plain = filled["answer"].str.removeprefix("'")  # as it is read by people
-    assert score_intrusion(filled.assign(answer=plain), sheet.key).precision == 1.0
+    assert score_sheet(filled.assign(answer=plain), sheet.key).precision == 1.0
     for folder in (tmp_path / "new", tmp_path / "answers.csv"):  # answers are there; no folder
         with refuses("folder"):
             sheet.write(folder)
@@ -119,7 +125,7 @@ def test_files_hold_no_formulas_and_no_key(tmp_path):
 def test_model_precision_by_hand():
     sheet = word_sheet(seed=3)
     right = solutions(sheet)
-    score = score_intrusion(answered(sheet, [*right[:3], right[3] % 6 + 1]), sheet.key)
+    score = score_sheet(answered(sheet, [*right[:3], right[3] % 6 + 1]), sheet.key)
     assert (score.precision, score.n_answers, score.n_coders) == (3 / 4, 4, 1)
     assert (score.low, score.high) == share(3, 4)
     assert score.chance == pytest.approx(1 / 6) and math.isnan(score.alpha)
@@ -137,16 +143,16 @@ def test_several_coders():
     right = solutions(sheet)
     other = [place % 6 + 1 for place in right[:4]] + right[4:]
     both = [answered(sheet, right).assign(coder="ann"), answered(sheet, other).assign(coder="bo")]
-    together = score_intrusion(pd.concat(both), sheet.key)
+    together = score_sheet(pd.concat(both), sheet.key)
     assert (together.n_coders, together.n_answers, together.n_questions) == (2, 16, 8)
     assert together.precision == 12 / 16
     assert together.alpha == krippendorff_alpha(np.array([right, other], dtype=object)).value
     # half the questions have a mean of a half: the mean of eight varies by a binomial
     assert 0.45 < together.low < 0.75 < together.high < 0.95
-    apart = score_intrusion([one.drop(columns="coder") for one in both], sheet.key)
+    apart = score_sheet([one.drop(columns="coder") for one in both], sheet.key)
     assert apart.alpha == together.alpha and apart.n_coders == 2
     # three who answer alike are no more certain than one
-    thrice = score_intrusion([answered(sheet, other)] * 3, sheet.key)
+    thrice = score_sheet([answered(sheet, other)] * 3, sheet.key)
     assert thrice.high - thrice.low > 0.9 * (share(4, 8)[1] - share(4, 8)[0])
 
 
@@ -154,31 +160,76 @@ def test_several_coders():
 def test_bad_answers_are_named_by_their_row(answer):
     sheet = word_sheet(seed=1)
     with refuses("answers", row=1):
-        score_intrusion(answered(sheet, [1, answer, 1, 1]), sheet.key)
+        score_sheet(answered(sheet, [1, answer, 1, 1]), sheet.key)
 
 
 def test_typos_strangers_and_repetitions(tmp_path):
     sheet = word_sheet(seed=1)
     shown = sheet.questions.loc[0, "option_1"]
     with pytest.raises(InputError, match=f"such as '{shown}'"):
-        score_intrusion(answered(sheet, [shown + "x", 1, 1, 1]), sheet.key)
+        score_sheet(answered(sheet, [shown + "x", 1, 1, 1]), sheet.key)
     with refuses("answers", row=0):
-        score_intrusion(answered(sheet, 1), word_sheet(seed=2).key)
+        score_sheet(answered(sheet, 1), word_sheet(seed=2).key)
     twice = pd.concat([answered(sheet, 1), answered(sheet, 2)[:1]])
     with refuses("answers", row=4):
-        score_intrusion(twice, sheet.key)
+        score_sheet(twice, sheet.key)
     with refuses("answers"):
-        score_intrusion(sheet.questions.drop(columns="answer"), sheet.key)
+        score_sheet(sheet.questions.drop(columns="answer"), sheet.key)
     with refuses("key"):
-        score_intrusion(answered(sheet, 1), sheet.questions)
+        score_sheet(answered(sheet, 1), sheet.questions)
     with refuses("answers"):
-        score_intrusion(sheet.questions[:0], sheet.key)
+        score_sheet(sheet.questions[:0], sheet.key)
     (tmp_path / "latin.csv").write_bytes("question,answer\nq,café\n".encode("latin-1"))
     (tmp_path / "empty.csv").write_text("")
     for name in ("nowhere.csv", "latin.csv", "empty.csv"):
         with pytest.raises(InputError, match=name):
-            score_intrusion(tmp_path / name, sheet.key)
-    score = score_intrusion(answered(sheet, [1.0, 2.0, 3.0, 4.0]), sheet.key)
+            score_sheet(tmp_path / name, sheet.key)
+    score = score_sheet(answered(sheet, [1.0, 2.0, 3.0, 4.0]), sheet.key)
     assert score.n_answers == 4 and "word_intrusion" in score._repr_html_()
     part = answered(sheet, solutions(sheet))[:2]
-    assert score_intrusion(part, sheet.key).n_answers == 2
+    assert score_sheet(part, sheet.key).n_answers == 2
+
+
+def shares_of(n_texts=40):
+    """Return shares of five topics: three present in each text, the fourth by rotation absent."""
+    shares = np.zeros((n_texts, 5))
+    for text in range(n_texts):
+        for place, weight in enumerate((0.5, 0.3, 0.2)):
+            shares[text, (text + place) % 5] = weight
+    return csr_matrix(shares)
+
+
+def test_the_intruding_name_has_the_smallest_share_of_the_text():
+    names, texts = [f"topic {i}" for i in range(5)], [f"text {i}" for i in range(40)]
+    sheet = label_intrusion(texts, shares_of(), names, 3)
+    assert sorted(sheet.key["topic"]) == [0, 1, 2, 3, 4]
+    for shown, key in records(sheet):
+        weights = shares_of()[int(shown["text"].split()[1])].toarray().ravel()
+        options = [int(shown[f"option_{i}"].split()[1]) for i in range(1, 5)]
+        assert weights[options[key["intruder"] - 1]] == 0 and weights.argmax() == key["topic"]
+        assert sorted(weights[options]) == [0.0, 0.2, 0.3, 0.5]
+    assert "Which name fits the text worst?\n\ntext " in sheet.prompts.iloc[0]
+    assert len(label_intrusion(texts, shares_of()[:, :3], names[:3])) == 0
+
+
+def test_texts_of_a_topic_are_judged_beside_those_of_others():
+    labels = np.repeat(np.arange(4), 10).astype(np.int32)
+    sheet = topic_fit([f"text {i}" for i in range(40)], labels, list("abcd"), 1)
+    inside = sheet.key["topic"] == sheet.key["intruder_topic"]
+    assert sheet.key["topic"].value_counts().tolist() == [3] * 4 and inside.sum() == 8
+    for shown, key in records(sheet):
+        row = int(shown["text"].rsplit(" ", 1)[1])
+        assert labels[row] == key["intruder_topic"]
+        assert shown["text"].startswith(f"Topic: {'abcd'[key['topic']]}\n")
+    # One coder finds that texts inside fit well or fully, but for topic 0, and one outside does.
+    answers = np.where(inside, np.where(sheet.key["topic"] == 0, 3, 4), 1)
+    answers[np.flatnonzero(~inside)[0]] = 5
+    score = score_sheet(answered(sheet, answers), sheet.key)
+    assert score.precision == 6 / 8 and score.chance == 1 / 4 and score.n_answers == 8
+    assert score.by_topic["precision"].tolist() == [0, 1, 1, 1]
+    assert score.by_topic["p_value"].tolist()[1] == binomtest(2, 2, 0.25, "greater").pvalue
+    two = score_sheet([answered(sheet, answers), answered(sheet, answers)], sheet.key)
+    ratings = np.vstack([answers, answers]).astype(float)
+    assert two.alpha == krippendorff_alpha(ratings, "ordinal").value == 1.0
+    with refuses("answers"):
+        score_sheet(answered(sheet, answers)[~inside], sheet.key)

@@ -8,8 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.sparse import csc_matrix
 
 from embedtopics import report
@@ -17,7 +15,7 @@ from embedtopics.corpus import Corpus
 from embedtopics.errors import MissingExtraError
 from embedtopics.report import _explorer
 from embedtopics.report._explorer import explorer_html
-from embedtopics.report._page_data import code_texts, indexed_terms, postings, varints
+from embedtopics.report._page_data import indexed_terms
 from tests.factories import make_result, refuses
 from tests.report.test_page import NASTY
 
@@ -46,87 +44,17 @@ def about(page):
     return json.loads(re.search(r'id="about">(.*?)</script>', page).group(1))
 
 
-def read_varints(content):
-    """Read LEB128 by its definition."""
-    values, value, shift = [], 0, 0
-    for byte in content:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            values.append(value)
-            value, shift = 0, 0
-    return values
-
-
-def decoded(content, words):
-    """Read a coded text by the description of the code."""
-    out, at = "", 0
-    while at < len(content):
-        byte = content[at]
-        at += 1
-        if byte >= 0x80:
-            if byte < 0xC0:
-                rank = byte - 0x80
-            elif byte < 0xF8:
-                rank, at = 64 + (byte - 0xC0) * 255 + content[at] - 1, at + 1
-            else:
-                rest = (content[at] - 1) * 255 + content[at + 1] - 1
-                rank, at = 64 + 56 * 255 + (byte - 0xF8) * 255**2 + rest, at + 2
-            out += words[rank]
-        elif byte == 1:
-            length, shift, part = 0, 0, 128
-            while part > 127:
-                part, at = content[at], at + 1
-                length |= (part & 127) << shift
-                shift += 7
-            out, at = out + content[at : at + length].decode(), at + length
-        else:
-            out += chr(byte)
-    return out
-
-
-@given(st.lists(st.integers(0, 2**35 - 1)))
-def test_integers_come_back_from_seven_bits_a_byte(values):
-    assert read_varints(varints(np.array(values, dtype=np.int64))) == values
-
-
-words_and_more = st.text() | st.lists(
-    st.sampled_from(
-        ["the", "The", "café", "ไทย", "🙂", " ", "  ", "x", "é", "_", "\0", "\x01", "’"]
+def test_posting_lists_hold_the_counts(page, result):
+    _, _, counts = indexed_terms(result.term_counts, result.tokens, result.documents.weights)
+    starts, steps = column(page, "starts", "<u4"), column(page, "steps", "<u4")
+    lists = np.split(np.arange(len(steps)), starts[1:-1])
+    documents = np.concatenate([np.cumsum(steps[one].astype(int)) - 1 for one in lists])
+    rows = result.documents.of_row[column(page, "rows", "<u4")]
+    numbers = rows[np.sort(np.unique(rows, return_index=True)[1])]  # in the order of the page
+    back = csc_matrix(
+        (column(page, "occurrences", "<u2"), numbers[documents], starts), counts.shape
     )
-).map("".join)
-
-
-@given(st.lists(words_and_more, max_size=8))
-def test_any_text_comes_back_from_its_code(texts):
-    texts = [text.encode("utf-8", "replace").decode() for text in texts]
-    coded = code_texts(texts * 4)
-    back = [decoded(one, coded.words) for one in coded.texts[: len(texts)]]
-    assert back == [text.replace("\0", "\ufffd") for text in texts]
-    assert not any(b"\0" in one for one in coded.texts)
-
-
-def test_words_with_codes_of_every_length_come_back():
-    text = "".join(f" w{i}" for i in range(64 + 56 * 255 + 300))
-    coded = code_texts([text] * 4)
-    assert decoded(coded.texts[0], coded.words) == text
-    assert len(coded.texts[0]) == 64 + 2 * 56 * 255 + 3 * 300
-
-
-@given(st.integers(0, 40), st.integers(0, 6), st.integers(0, 2**32 - 1))
-def test_posting_lists_hold_the_counts(n_documents, n_terms, seed):
-    rng = np.random.default_rng(seed)
-    counts = rng.poisson(0.7, (n_documents, n_terms))
-    content, n_bytes = postings(csc_matrix(counts))
-    ends = np.concatenate([[0], np.cumsum(n_bytes, dtype=np.int64)])
-    assert ends[-1] == len(content)
-    found = np.zeros_like(counts)
-    for term in range(n_terms):
-        entries, document = iter(read_varints(content[ends[term] : ends[term + 1]])), -1
-        for entry in entries:
-            document += entry >> 1
-            found[document, term] = next(entries) + 2 if entry & 1 else 1
-    np.testing.assert_array_equal(found, counts)
+    assert (back != counts).nnz == 0 and back.nnz == counts.nnz
 
 
 def test_every_word_that_is_no_stop_word_can_be_searched(result):
@@ -147,8 +75,7 @@ def test_rows_texts_and_topics_come_back(page, result):
     back = column(page, "repeats", "<u4")
     first = np.flatnonzero(back == 0)
     rows = column(page, "rows", "<u4")
-    words = column(page, "words").decode().split("\0")
-    texts = [decoded(t, words) for t in column(page, "texts-0").split(b"\0")]
+    texts = column(page, "texts-0").decode().split("\0")
     assert held["rows"] == len(rows) == int((result.documents.of_row >= 0).sum())
     assert held["withoutText"] == 1
     assert texts[1:] == [corpus.texts[rows[place]] for place in first][1:]
@@ -190,8 +117,7 @@ def test_very_long_texts_are_cut_and_the_page_says_so(monkeypatch):
     monkeypatch.setattr("embedtopics.report._page_data._CHARACTERS", 3000)
     page = explorer_html(make_result(n_documents=30, n_topics=2, texts=["long " * 2000]))
     limit = about(page)["cutAt"]
-    words = column(page, "words").decode().split("\0")
-    texts = [decoded(t, words) for t in column(page, "texts-0").split(b"\0")]
+    texts = column(page, "texts-0").decode().split("\0")
     assert max(map(len, texts)) == limit
     assert sum(map(len, texts)) <= 3000
 
@@ -220,7 +146,7 @@ def test_write_report_writes_one_file_and_a_notebook_shows_it_in_a_frame(tmp_pat
     path = tmp_path / "study.html"
     assert report.write_report(result, path) == path
     assert path.read_text(encoding="utf-8") == page
-    shown = report.explorer(result)._repr_html_()
+    shown = _explorer.InlinePage(page, 760)._repr_html_()
     assert shown.startswith('<iframe srcdoc="&lt;!doctype html&gt;') and shown.count("<") == 2
 
 
@@ -251,7 +177,7 @@ def test_without_the_extra_a_notebook_shows_the_page_and_says_what_is_missing(re
     monkeypatch.setitem(sys.modules, "anywidget", None)
     _explorer._widget.cache_clear()
     view = report.explore(result)
-    assert view._repr_html_() == report.explorer(result)._repr_html_()
+    assert view._repr_html_() == _explorer.InlinePage(explorer_html(result), 760)._repr_html_()
     with pytest.raises(MissingExtraError, match=r"embedtopics\[notebook\]"):
         _ = view.selected
     with pytest.raises(MissingExtraError, match=r"embedtopics\[notebook\]"):

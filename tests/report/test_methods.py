@@ -1,7 +1,5 @@
 """The methods of the page, on twelve ways to a result."""
 
-import html
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +9,7 @@ import embedtopics as et
 from embedtopics import topics
 from embedtopics.corpus import Corpus
 from embedtopics.decisions import Decision
-from embedtopics.report._sections import methods
+from embedtopics.report._sections import methods_text
 from embedtopics.topics import ManualLabels, SeedWords, ZeroShot
 
 THEMES = ("apple orchard", "bishop chess", "train station")
@@ -27,7 +25,7 @@ def fit(texts=TEXTS, vectors=VECTORS, **parameters):
 
 
 def said_of(result):
-    return html.unescape(re.sub("<[^>]+>", "", methods(result)))
+    return methods_text(result)
 
 
 def with_note(name, message):

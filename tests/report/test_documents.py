@@ -1,0 +1,114 @@
+"""Reports as documents: every format holds the same, and nothing of a text becomes markup."""
+
+import re
+from dataclasses import replace
+
+import docx
+import pytest
+
+from embedtopics import report, topics
+from embedtopics.evaluation import score_sheet
+from embedtopics.report._documents import FORMATS
+from tests.factories import make_result, refuses
+from tests.report.test_page import NASTY
+
+EVIL = "*b* _i_ `c` [l](u) <i>x</i> | # 50 % of $5 & {a} \\end{document} ~ ^"
+DOCUMENTS = (".md", ".docx", ".tex")
+
+
+@pytest.fixture(scope="module")
+def result():
+    made = make_result(200, 4, texts=[NASTY, EVIL])
+    return topics.rename(made, {0: EVIL})
+
+
+@pytest.fixture(scope="module")
+def scores(result):
+    """Answers of one person, all right, but for the first word."""
+    answered = []
+    for sheet in topics.validation_sheets(result):
+        answers = sheet.questions.assign(answer=sheet.key["intruder"].replace(0, 5).astype(str))
+        answered.append(score_sheet(answers, sheet.key))
+    return tuple(answered)
+
+
+def read(path):
+    """Return all text of a document, as its reader sees it."""
+    if path.suffix == ".docx":
+        document = docx.Document(path)
+        cells = [c.text for t in document.tables for row in t.rows for c in row.cells]
+        return "\n".join([*(p.text for p in document.paragraphs), *cells])
+    text = path.read_text("utf-8")
+    if path.suffix == ".md":
+        return re.sub(r"\\(.)", r"\1", text).replace("&amp;", "&")
+    for command, character in (
+        ("textbackslash", "\\"), ("textasciitilde", "~"), ("textasciicircum", "^"),
+        ("textless", "<"), ("textgreater", ">"),
+    ):  # fmt: skip
+        text = text.replace(f"\\{command}{{}}", character)
+    return re.sub(r"\\([&%$#_{}])", r"\1", text)
+
+
+@pytest.mark.parametrize("suffix", DOCUMENTS)
+def test_every_format_holds_the_whole_report(result, scores, suffix, tmp_path):
+    path = tmp_path / f"study{suffix}"
+    card = topics.report_card(result, n_resamples=20)
+    frame = topics.table(result)[["label", "size"]]
+    assert report.write_report(
+        result, path, measures=card, validation=scores, tables={"Sizes": frame}
+    ) == path  # fmt: skip
+    text = read(path)
+    headings = (
+        "Methods", "Sample and exclusions", "Topics", "Validation by people", "Measures",
+        "Checks of each topic", "Sizes", "Decisions", "Edits after the fit", "Settings",
+        "Software", "Checklist", "References",
+    )  # fmt: skip
+    for heading in headings:
+        assert heading in text
+    assert text.count(EVIL) >= 3  # a label, a text, and an edit
+    assert all(topic.label in text for topic in result.topics)
+    assert f"{scores[0].precision:.2f}".removesuffix(".00") in text and "not done" in text
+    assert "Chang" in text and "Hoyle" in text
+    keys = re.findall(r"^@\w+\{(\w+),$", path.with_suffix(".bib").read_text("utf-8"), re.MULTILINE)
+    assert {"chang2009", "hoyle2025", "embedtopics"} <= set(keys)
+    assert len(keys) == len(set(keys)) and "hennig2007" not in keys  # no stability was measured
+
+
+def test_markdown_and_latex_hold_no_markup_of_texts(result, tmp_path):
+    for suffix in (".md", ".tex"):
+        report.write_report(result, tmp_path / f"s{suffix}")
+    markdown = (tmp_path / "s.md").read_text("utf-8")
+    assert not re.search(r"(?<!\\)[<*`_|\[](?=i>|b\*|c`|i_|l\])", markdown)
+    heads = [line for line in markdown.splitlines() if line.startswith("| topic | label")]
+    for head in heads:  # no cell of a text adds a column
+        rows = markdown[markdown.index(head) :].split("\n\n")[0].splitlines()
+        assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {head.count("|")}
+    latex = (tmp_path / "s.tex").read_text("utf-8")
+    assert latex.count("\\end{document}") == 1 and latex.rstrip().endswith("\\end{document}")
+    assert not re.search(
+        r"(?<!\\)[%$#_^~](?!\w*\})", latex.split("\\maketitle")[1].replace("\\_", "")
+    )
+
+
+def test_the_checklist_is_filled_with_what_was_done(result, scores, tmp_path):
+    def states(**options):
+        text = report.write_report(result, tmp_path / "c.md", **options).read_text("utf-8")
+        rows = text.split("## Checklist")[1].split("## ")[0].splitlines()
+        cells = [row.strip("| ").split(" | ") for row in rows if row.startswith("| ")][2:]
+        return {check: state for _, check, state in cells}
+
+    bare, full = states(), states(validation=scores, measures=topics.report_card(result))
+    assert bare["People identify intruding words"] == "not done"
+    assert full["People identify intruding words"].startswith("1 ")
+    assert bare["People named the topics"] == f"1 of {result.n_topics} topics"
+    assert full["Coherence and diversity of the keywords are reported"].startswith("NPMI ")
+    assert bare["Source and sampling of the texts are described"] == "to be written by the authors"
+    measured = replace(result, stability=None)
+    assert states().keys() == full.keys() and measured.n_topics == result.n_topics
+
+
+def test_bad_paths_are_named(result, tmp_path):
+    for path in ("study.pdf", "study", "none/study.md"):
+        with refuses("path"):
+            report.write_report(result, tmp_path / path)
+    assert set(FORMATS) == {".html", ".htm", *DOCUMENTS} and not [*tmp_path.iterdir()]

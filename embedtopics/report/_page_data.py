@@ -67,13 +67,6 @@ class Content:
     themes: Sequence[Theme] = ()  # over the topics of the first map
 
 
-class _PagePart(NamedTuple):
-    """Facts for the page's JSON, and packed columns as script elements."""
-
-    facts: dict[str, Any]
-    scripts: list[str]
-
-
 class _PageRows(NamedTuple):
     """The rows with text in their order, and their documents in the order of their first rows."""
 
@@ -84,11 +77,10 @@ class _PageRows(NamedTuple):
 
 def page_data(content: Content) -> list[str]:
     """Return everything that the page knows, as script elements."""
-    corpus, documents = content.corpus, content.documents
-    n_rows, page_rows = len(documents.of_row), _page_rows(documents)
+    n_rows, page_rows = len(content.documents.of_row), _page_rows(content.documents)
     frame = _frame(np.vstack([panel.map for panel in content.panels]))
     named = zip(content.panels[0].names, content.colors, strict=True)
-    about: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "title": content.heading,
         "rows": len(page_rows.rows),
         "documents": len(page_rows.documents),
@@ -103,22 +95,15 @@ def page_data(content: Content) -> list[str]:
             for theme in content.themes
         ],
         "minCount": _MIN_COUNT,
+        "panels": [],
     }
-    panels = [
-        _panel_part(content.panels, number, page_rows, frame)
-        for number in range(len(content.panels))
-    ]
-    about["panels"] = [panel.facts for panel in panels]
-    scripts = [script for panel in panels for script in panel.scripts]
-    parts = (
-        _column_part(corpus, page_rows, n_rows),
-        _text_part(content, page_rows),
-        _index_part(content, page_rows),
-    )
-    for part in parts:
-        about |= part.facts
-        scripts += part.scripts
-    return [data_script("about", json.dumps(about, separators=(",", ":"))), *scripts]
+    scripts: list[str] = []
+    for number in range(len(content.panels)):
+        scripts += _panel_scripts(content.panels, number, page_rows, frame, facts)
+    scripts += _column_scripts(content.corpus, page_rows, n_rows, facts)
+    scripts += _text_scripts(content, page_rows, facts)
+    scripts += _index_scripts(content, page_rows, facts)
+    return [data_script("about", json.dumps(facts, separators=(",", ":"))), *scripts]
 
 
 def _page_rows(documents: DistinctDocuments) -> _PageRows:
@@ -128,12 +113,12 @@ def _page_rows(documents: DistinctDocuments) -> _PageRows:
     return _PageRows(rows, numbers[np.argsort(first)], first[inverse])
 
 
-def _panel_part(
-    panels: Sequence[Panel], number: int, page_rows: _PageRows, frame: _Frame
-) -> _PagePart:
-    """Return the positions, labels and neighbours of the documents on one map."""
+def _panel_scripts(
+    panels: Sequence[Panel], number: int, page_rows: _PageRows, frame: _Frame, facts: dict[str, Any]
+) -> list[str]:
+    """Pack the positions, labels and neighbours of the documents on one map."""
     panel, documents = panels[number], page_rows.documents
-    facts: dict[str, Any] = {"name": panel.name, "names": _names_on(panel, frame)}
+    facts["panels"].append({"name": panel.name, "names": _names_on(panel, frame)})
     positions = np.clip(np.rint(frame.steps(panel.map[documents])), 0, 65535)
     scripts = [packed(f"places-{number}", positions.astype(np.uint16), deflate=False)]
     if number == 0 or panel.labels is not panels[0].labels:
@@ -145,22 +130,29 @@ def _panel_part(
         position_of = np.argsort(documents)
         listed = np.where(is_neighbor, position_of[near], len(position_of))
         scripts.append(packed(f"neighbors-{number}", listed.astype(np.uint32)))
-        facts["depth"] = near.shape[1]
-    return _PagePart(facts, scripts)
+        facts["panels"][-1]["depth"] = near.shape[1]
+    return scripts
 
 
-def _column_part(corpus: Corpus, page_rows: _PageRows, n_rows: int) -> _PagePart:
-    """Return the times, groups, ids and web addresses of the rows."""
+def _column_scripts(
+    corpus: Corpus, page_rows: _PageRows, n_rows: int, facts: dict[str, Any]
+) -> list[str]:
+    """Pack the times, groups, ids and web addresses of the rows."""
     rows, scripts = page_rows.rows, []
     columns = {"time": corpus.time_column, "group": corpus.group_column}
-    facts: dict[str, Any] = {"columns": columns}
+    facts["columns"] = columns
     if len(rows) != len(page_rows.documents):
         back = np.arange(len(rows)) - page_rows.first
         scripts.append(packed("repeats", back.astype(np.uint32)))
     if len(rows) != n_rows:
         scripts.append(packed("rows", rows.astype(np.uint32)))
     if corpus.time is not None:
-        scripts.append(packed("times", _minutes(corpus.time.iloc[rows])))
+        moments = corpus.time.iloc[rows].to_numpy(
+            dtype="datetime64[m]"
+        )  # minutes since 1970, in UTC
+        minutes = moments.astype(np.int64)
+        is_missing = np.isnat(moments) | (np.abs(minutes) >= 2**31)
+        scripts.append(packed("times", np.where(is_missing, _NO_TIME, minutes).astype(np.int32)))
     if corpus.group is not None:
         numbers, facts["groups"] = _groups(corpus.group.iloc[rows])
         scripts.append(packed("groups", numbers))
@@ -176,7 +168,7 @@ def _column_part(corpus: Corpus, page_rows: _PageRows, n_rows: int) -> _PagePart
             columns["url"] = str(name)
             scripts += packed_lines("urls", urls)
             break
-    return _PagePart(facts, scripts)
+    return scripts
 
 
 class _Frame(NamedTuple):
@@ -211,14 +203,6 @@ def _names_on(panel: Panel, frame: _Frame) -> list[tuple[str, list[int] | None, 
     return [(label, position, n) for (label, n), position in pairs]
 
 
-def _minutes(times: Any) -> npt.NDArray[np.int32]:
-    """Return minutes since 1970, in UTC; the smallest integer for no time."""
-    moments = times.to_numpy(dtype="datetime64[m]")
-    minutes = moments.astype(np.int64)
-    missing = np.isnat(moments) | (np.abs(minutes) >= 2**31)
-    return np.where(missing, _NO_TIME, minutes).astype(np.int32)
-
-
 def _groups(values: Any) -> tuple[npt.NDArray[np.uint32], list[str]]:
     """Return the group of each row, 0 for none, and the names, the largest group first."""
     present = values[values.notna()].astype(str)
@@ -229,31 +213,31 @@ def _groups(values: Any) -> tuple[npt.NDArray[np.uint32], list[str]]:
     return np.array(numbers, dtype=np.uint32), list(number_of)
 
 
-def _text_part(content: Content, page_rows: _PageRows) -> _PagePart:
-    """Return the texts, cut to one length if there are too many characters."""
+def _text_scripts(content: Content, page_rows: _PageRows, facts: dict[str, Any]) -> list[str]:
+    """Pack the texts, cut to one length if there are too many characters."""
     first_rows = content.documents.first_rows[page_rows.documents]
     texts = [content.corpus.texts[row] for row in first_rows.tolist()]
     lengths = np.sort(np.fromiter(map(len, texts), dtype=np.int64))
     if not lengths.any():
-        return _PagePart({}, [])
-    facts: dict[str, Any] = {"hasTexts": True}
+        return []
+    facts["hasTexts"] = True
     if lengths.sum() > _CHARACTERS:
         # The largest limit that keeps the total below the maximum.
         totals = np.cumsum(lengths) + lengths * np.arange(len(lengths) - 1, -1, -1)
         limit = int(lengths[max(int(np.searchsorted(totals, _CHARACTERS)) - 1, 0)])
         facts["cutAt"] = limit
         texts = [one[:limit] for one in texts]
-    return _PagePart(facts, packed_lines("texts", texts, TEXTS_PER_BLOCK))
+    return packed_lines("texts", texts, TEXTS_PER_BLOCK)
 
 
-def _index_part(content: Content, page_rows: _PageRows) -> _PagePart:
-    """Return the inverted index of words and terms, without stop words."""
+def _index_scripts(content: Content, page_rows: _PageRows, facts: dict[str, Any]) -> list[str]:
+    """Pack the inverted index of words and terms, without stop words."""
     counted, tokens = content.term_counts, content.tokens
     if counted is None or tokens is None:
-        return _PagePart({}, [])
+        return []
     terms, lengths, counts = indexed_terms(counted, tokens, content.documents.weights)
     if not terms:
-        return _PagePart({}, [])
+        return []
     position_of = np.empty(len(page_rows.documents), dtype=counts.indices.dtype)
     position_of[page_rows.documents] = np.arange(len(position_of))
     counts.indices = position_of[counts.indices]
@@ -265,7 +249,8 @@ def _index_part(content: Content, page_rows: _PageRows) -> _PagePart:
     steps[starts] = counts.indices[starts] + 1
     n_words = np.diff(tokens.offsets)[page_rows.documents]
     words = {*counted.stop_words, *counted.function_words}
-    scripts = [
+    facts["notIndexed"] = sorted(words & {*tokens.words})
+    return [
         packed_strings("terms", terms),
         packed("lengths", lengths),
         packed("starts", counts.indptr.astype(np.uint32)),
@@ -273,7 +258,6 @@ def _index_part(content: Content, page_rows: _PageRows) -> _PagePart:
         packed("occurrences", np.minimum(counts.data, 65535).astype(np.uint16)),
         packed("n-words", np.minimum(n_words, 2**32 - 1).astype(np.uint32)),
     ]
-    return _PagePart({"notIndexed": sorted(words & {*tokens.words})}, scripts)
 
 
 def indexed_terms(

@@ -104,7 +104,8 @@ def specifications(
     The conclusion of an estimate is "above 0", "below 0" or "unclear" by its 95 % interval; shares
     agree if their intervals overlap. Intervals of effects take the topics as given. The variance
     by choice is the Shapley value of each choice in the R² of a regression on all of them, which
-    are eta squared if no estimate is missing.
+    are eta squared if no estimate is missing. Seeds matter only for more than 20,000 texts, whose
+    neighbors are approximate, and words only for numbers of topics with a name and for terms.
 
     References
     ----------

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from embedtopics._utils.display import Displayed, html_table
+from embedtopics._utils.display import Displayed, html_table, spell_count
 from embedtopics.clustering.results import NOISE, Clustering, Level, SpanningTree
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
@@ -583,7 +583,7 @@ class Specifications(Displayed):
         text += f" in the main study. Over {n} specifications the median is "
         text += f"{number(row['median'])}, from {number(row['lowest'])} to {number(row['highest'])}"
         if n_matched < n:
-            text += f"; {n - n_matched} of them have no such topic"
+            text += f"; {spell_count(n - n_matched, 'has', 'have')} no such topic"
         if row["quantity"] == "share":
             text += f". The interval overlaps that of the main study in {row['agreement']:.0%}"
         else:

@@ -24,7 +24,7 @@ from embedtopics.report._documents import html_sections
 from embedtopics.report._explorer import linked_page
 from embedtopics.report._markup import corpus_title, section, table, text, tiles
 from embedtopics.report._page_data import Content, Panel
-from embedtopics.report._study import record_blocks
+from embedtopics.report._study import record_sections
 
 _BINS = 10
 _MEANINGS = {
@@ -271,7 +271,7 @@ def comparison_html(result: Comparison, *, title: str | None = None) -> str:
         heading=title or corpus_title(on, result.corpus.source, len(result.corpus)),
         units=("group", result.grouped_by[:1].upper() + result.grouped_by[1:]),
     )
-    record = record_blocks(result.decisions, (), result.settings, result.versions)
+    record = record_sections(result.decisions, (), result.settings, result.versions)
     return linked_page(
         content,
         [

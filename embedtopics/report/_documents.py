@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,24 +32,51 @@ TEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
 }  # fmt: skip
 
 
-class ReportPart(NamedTuple):
-    """A part of a document; figures and markup are in HTML only.
-
-    Tables are DataFrames, or names and rows: pandas does not hold half of a surrogate pair.
-    """
-
-    kind: Literal["heading", "text", "list", "table", "figure", "markup"]
-    content: Any
+class Markup(str):
+    """HTML that pages contain as it is, and documents leave out."""
 
 
-def table_block(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> ReportPart:
-    """Return a table of names and rows."""
-    return ReportPart("table", (heads, rows))
+class Table(NamedTuple):
+    """Names and rows, for texts that a DataFrame, the other kind of table, does not hold."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+class Section(NamedTuple):
+    """A heading with paragraphs (texts), lists of texts, tables, figures and markup."""
+
+    heading: str
+    contents: Sequence[Any]
+
+
+Show = Callable[[Any], Any]
+
+
+def _shown(
+    section: Section, paragraph: Show, items: Show, table: Callable[..., Any], figure: Show | None
+) -> list[Any]:
+    """Return what functions make of the contents; documents have no function for figures."""
+    shown = []
+    for content in section.contents:
+        if isinstance(content, Markup):
+            shown += [content] * (figure is not None)
+        elif isinstance(content, str):
+            shown.append(paragraph(content))
+        elif isinstance(content, list):
+            shown.append(items(content))
+        elif hasattr(content, "to_json") and hasattr(content, "layout"):
+            shown += [] if figure is None else [figure(content)]
+        else:
+            cells = _cells(content)
+            shown.append(table(*cells) if any(cells) else paragraph("None."))
+    return shown
 
 
 def _cells(table: Any) -> tuple[list[str], list[list[str]]]:
     """Return the names of the columns that hold something, and the cells as texts on one line."""
-    heads, content = table if isinstance(table, tuple) else (table.columns, table.to_numpy(object))
+    is_named = isinstance(table, Table)
+    heads, content = table if is_named else (table.columns, table.to_numpy(object))
     rows = [[_cell(value) for value in row] for row in content[:MAX_ROWS]]
     columns = [i for i in range(len(heads)) if any(row[i] for row in rows)]
     names = [cut(str(heads[i]).replace("_", " "), CELL) for i in columns]
@@ -65,29 +92,29 @@ def _cell(value: Any) -> str:
     return "" if value is None else cut(f"{value:,}" if whole else str(value), CELL)
 
 
-def html_sections(blocks: Sequence[ReportPart]) -> list[str]:
-    """Return a section for each heading, named after it."""
-    parts: list[list[str]] = []
-    n_figures = 0
-    for kind, content in blocks:
-        if kind == "heading":
-            parts.append([re.sub(r"\W+", "-", content.lower()), markup.text(content)])
-        elif kind == "text":
-            parts[-1].append(f"<p>{markup.text(content, LENGTH)}</p>")
-        elif kind == "markup":
-            parts[-1].append(content)
-        elif kind == "list":
-            items = "".join(f"<li>{markup.text(line, LENGTH)}</li>" for line in content)
-            parts[-1].append(f"<ul>{items}</ul>")
-        elif kind == "figure":
-            parts[-1].append(f'<div id="place-figure-{n_figures}"></div>')
-            n_figures += 1
-        else:
-            heads, rows = _cells(content)
-            cells = [[_html_cell(cell) for cell in row] for row in rows]
-            names = [markup.text(head) for head in heads]
-            parts[-1].append(markup.table(names, cells) if rows else "<p>None.</p>")
-    return [markup.section(*part) for part in parts]
+def html_sections(sections: Sequence[Section], figures: list[str] | None = None) -> list[str]:
+    """Return sections named after their headings; the JSON of figures is added to a list."""
+    drawn = [] if figures is None else figures
+
+    def figure(content: Any) -> str:
+        drawn.append(content.to_json(engine="json"))
+        return f'<div id="place-figure-{len(drawn) - 1}"></div>'
+
+    def items(lines: list[str]) -> str:
+        return f"<ul>{''.join(f'<li>{markup.text(line, LENGTH)}</li>' for line in lines)}</ul>"
+
+    def table(heads: list[str], rows: list[list[str]]) -> str:
+        names = [markup.text(head) for head in heads]
+        return markup.table(names, [[_html_cell(cell) for cell in row] for row in rows])
+
+    return [
+        markup.section(
+            re.sub(r"\W+", "-", each.heading.lower()),
+            markup.text(each.heading),
+            *_shown(each, lambda text: f"<p>{markup.text(text, LENGTH)}</p>", items, table, figure),
+        )
+        for each in sections
+    ]
 
 
 def _html_cell(cell: str) -> str:
@@ -97,59 +124,51 @@ def _html_cell(cell: str) -> str:
     return f"<details><summary>{markup.text(cell, LONG // 2)}</summary><p>{shown}</p></details>"
 
 
-def _write_html(title: str, blocks: Sequence[ReportPart], path: Path) -> None:
+def _write_html(title: str, sections: Sequence[Section], path: Path) -> None:
     from plotly.offline import get_plotlyjs
 
-    figures = [content for kind, content in blocks if kind == "figure"]
-    data = [
-        markup.data_script(f"figure-{number}", figure.to_json(engine="json"))
-        for number, figure in enumerate(figures)
-    ]
+    figures: list[str] = []
+    body, style = html_sections(sections, figures), markup.asset("page.css")
+    data = [markup.data_script(f"figure-{i}", figure) for i, figure in enumerate(figures)]
     scripts = [get_plotlyjs(), markup.asset("figures.js")] if figures else []
-    sections, style = html_sections(blocks), markup.asset("page.css")
     heading, compiles = markup.text(title, 160), bool(figures)
-    page = markup.html_page(heading, style, sections, data, scripts, compiles=compiles)
-    markup.write_page(page, path)
+    markup.write_page(
+        markup.html_page(heading, style, body, data, scripts, compiles=compiles), path
+    )
 
 
-def _write_markdown(title: str, blocks: Sequence[ReportPart], path: Path) -> None:
-    lines = [f"# {_markdown(title)}"]
-    for kind, content in blocks:
-        if kind == "heading":
-            lines.append(f"## {_markdown(content)}")
-        elif kind == "text":
-            lines.append(_markdown(content))
-        elif kind == "list":
-            lines.append("\n".join(f"- {_markdown(line)}" for line in content))
-        elif kind == "table":
-            heads, rows = _cells(content)
-            rule = ["---"] * len(heads)
-            cells = ([_markdown(cell) for cell in row] for row in [heads, *rows])
-            table = [f"| {' | '.join(row)} |" for row in cells]
-            lines.append("\n".join([*table[:1], f"| {' | '.join(rule)} |", *table[1:]]))
-    markup.write_page("\n\n".join(lines) + "\n", path)
+def _write_markdown(title: str, sections: Sequence[Section], path: Path) -> None:
+    def items(lines: list[str]) -> str:
+        return "\n".join(f"- {_markdown(line)}" for line in lines)
+
+    def table(heads: list[str], rows: list[list[str]]) -> str:
+        lines = [f"| {' | '.join(map(_markdown, row))} |" for row in [heads, *rows]]
+        return "\n".join([lines[0], f"|{' --- |' * len(heads)}", *lines[1:]])
+
+    parts = [f"# {_markdown(title)}"]
+    for each in sections:
+        parts.append(f"## {_markdown(each.heading)}")
+        parts += _shown(each, _markdown, items, table, None)
+    markup.write_page("\n\n".join(parts) + "\n", path)
 
 
-def _markdown(text: Any) -> str:
+def _markdown(text: str) -> str:
     """Escape a text so that it holds no markup, HTML included."""
-    line = cut(str(text), LENGTH)
+    line = cut(text, LENGTH)
     return "".join(f"\\{c}" if c in "\\`*_[]|#<>~" else "&amp;" if c == "&" else c for c in line)
 
 
-def _write_latex(title: str, blocks: Sequence[ReportPart], path: Path) -> None:
-    begin = markup.asset("study.tex")
-    lines = [f"{begin}\\title{{{_tex(title)}}}\\date{{}}\n\\begin{{document}}\n\\maketitle"]
-    for kind, content in blocks:
-        if kind == "heading":
-            lines.append(f"\\section*{{{_tex(content)}}}")
-        elif kind == "text":
-            lines.append(_tex(content))
-        elif kind == "list":
-            items = "\n".join(f"\\item {_tex(line)}" for line in content)
-            lines.append(f"\\begin{{itemize}}\n{items}\n\\end{{itemize}}")
-        elif kind == "table" and any(cells := _cells(content)):
-            lines.append(_longtable(*cells))
-    markup.write_page("\n\n".join([*lines, "\\end{document}"]) + "\n", path)
+def _write_latex(title: str, sections: Sequence[Section], path: Path) -> None:
+    def items(lines: list[str]) -> str:
+        listed = "\n".join(f"\\item {_tex(line)}" for line in lines)
+        return f"\\begin{{itemize}}\n{listed}\n\\end{{itemize}}"
+
+    parts = [markup.asset("study.tex"), f"\\title{{{_tex(title)}}}\\date{{}}"]
+    parts.append("\\begin{document}\n\\maketitle")
+    for each in sections:
+        parts.append(f"\\section*{{{_tex(each.heading)}}}")
+        parts += _shown(each, _tex, items, _longtable, None)
+    markup.write_page("\n\n".join([*parts, "\\end{document}"]) + "\n", path)
 
 
 def _widths(heads: list[str], rows: list[list[str]]) -> list[float]:
@@ -172,45 +191,45 @@ def _longtable(heads: list[str], rows: list[list[str]]) -> str:
     return "\n".join([begin, head, *lines[1:], r"\bottomrule", r"\end{longtable}}"])
 
 
-def _tex(text: Any) -> str:
-    return "".join(TEX.get(character, character) for character in cut(str(text), LENGTH))
+def _tex(text: str) -> str:
+    return "".join(TEX.get(character, character) for character in cut(text, LENGTH))
 
 
-def _write_word(title: str, blocks: Sequence[ReportPart], path: Path) -> None:
+def _write_word(title: str, sections: Sequence[Section], path: Path) -> None:
     document = require("docx", "a .docx file", "files").Document()
     page = document.sections[0]
     page.left_margin = page.right_margin = page.page_width // 12
     width = page.page_width - page.left_margin - page.right_margin
     document.styles["Light Shading"].font.size = 8 * POINT
+
+    def items(lines: list[str]) -> None:
+        for line in lines:
+            document.add_paragraph(cut(line, LENGTH), style="List Bullet")
+
+    def table(heads: list[str], rows: list[list[str]]) -> None:
+        grid = document.add_table(rows=1 + len(rows), cols=len(heads), style="Light Shading")
+        grid.autofit = False
+        widths = [int(share * width) for share in _widths(heads, rows)]
+        for column, space in zip(grid.columns, widths, strict=True):
+            column.width = space  # LibreOffice reads the columns, Word the cells
+        # Reading a row builds the list of its cells; a table builds all of them each time.
+        for row, texts in zip(grid.rows, [heads, *rows], strict=True):
+            for cell, text, space in zip(row.cells, texts, widths, strict=True):
+                cell.text, cell.width = text, space
+
     document.add_heading(cut(title, CELL), 0)
-    for kind, content in blocks:
-        if kind == "heading":
-            document.add_heading(cut(content, CELL), 1)
-        elif kind == "text":
-            document.add_paragraph(cut(content, LENGTH))
-        elif kind == "list":
-            for line in content:
-                document.add_paragraph(cut(line, LENGTH), style="List Bullet")
-        elif kind == "table" and any(cells := _cells(content)):
-            heads, rows = cells
-            table = document.add_table(rows=1 + len(rows), cols=len(heads), style="Light Shading")
-            table.autofit = False
-            widths = [int(share * width) for share in _widths(heads, rows)]
-            for column, space in zip(table.columns, widths, strict=True):
-                column.width = space  # LibreOffice reads the columns, Word the cells
-            # Reading a row builds the list of its cells; a table builds all of them each time.
-            for row, texts in zip(table.rows, [heads, *rows], strict=True):
-                for cell, text, space in zip(row.cells, texts, widths, strict=True):
-                    cell.text, cell.width = text, space
+    for each in sections:
+        document.add_heading(cut(each.heading, CELL), 1)
+        _shown(each, lambda text: document.add_paragraph(cut(text, LENGTH)), items, table, None)
     with replacing_file(path) as fresh:
         document.save(fresh)
 
 
-FORMATS: dict[str, Callable[[str, Sequence[ReportPart], Path], None]] = {
+FORMATS: dict[str, Callable[[str, Sequence[Section], Path], None]] = {
     ".html": _write_html,
     ".htm": _write_html,
     ".md": _write_markdown,
     ".docx": _write_word,
     ".tex": _write_latex,
 }
-"""What writes a title and blocks to a path, by the suffix of the path."""
+"""What writes a title and sections to a path, by the suffix of the path."""

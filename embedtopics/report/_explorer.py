@@ -16,7 +16,7 @@ from embedtopics.report._documents import html_sections
 from embedtopics.report._markup import asset, corpus_title, html_page, text
 from embedtopics.report._page_data import Content, Panel, page_data
 from embedtopics.report._sections import summary
-from embedtopics.report._study import Checks, study_blocks
+from embedtopics.report._study import Checks, study_sections
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends.results import NO_TOPIC
 
@@ -141,7 +141,7 @@ def explorer_html(
     result: TopicResult, *, title: str | None = None, checks: Checks | None = None
 ) -> str:
     """Return the explorer of a result as a self-contained HTML page."""
-    blocks, _ = study_blocks(result, checks or Checks())
+    parts, _ = study_sections(result, checks or Checks())
     names = [(topic.label, topic.size) for topic in result.topics]
     content = Content(
         corpus=result.corpus,
@@ -153,7 +153,7 @@ def explorer_html(
         heading=title or corpus_title("Topics of", result.corpus.source, len(result.corpus)),
         themes=result.themes if len(result.themes) < result.n_topics else (),
     )
-    sections = ['<div id="study">', summary(result), *html_sections(blocks), "</div>"]
+    sections = ['<div id="study">', summary(result), *html_sections(parts), "</div>"]
     return linked_page(content, sections)
 
 

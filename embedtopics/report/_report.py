@@ -13,11 +13,11 @@ from embedtopics.comparison.results import Comparison
 from embedtopics.errors import InputError
 from embedtopics.evaluation.results import SheetScore
 from embedtopics.report._comparison import comparison_html
-from embedtopics.report._documents import FORMATS, ReportPart
+from embedtopics.report._documents import FORMATS, Section
 from embedtopics.report._explorer import explorer_html
 from embedtopics.report._markup import corpus_title, write_page
 from embedtopics.report._pages import PAGES, Reported
-from embedtopics.report._study import Checks, record_blocks, study_blocks
+from embedtopics.report._study import Checks, record_sections, study_sections
 from embedtopics.topics.results import TopicResult
 
 if TYPE_CHECKING:
@@ -99,16 +99,15 @@ def write_report(
         checks = Checks(measures, validation, choices, verification, tables)
         if suffix in (".html", ".htm"):
             return write_page(explorer_html(result, title=title, checks=checks), path)
-        blocks, entries = study_blocks(result, checks, is_page=False)
+        sections, entries = study_sections(result, checks, is_page=False)
         heading = corpus_title("Topics of", result.corpus.source, len(result.corpus))
         write_page("\n".join(entries), path.with_suffix(".bib"))
     elif type(result) in PAGES:
-        heading, blocks = PAGES[type(result)](result)
-        for name, frame in tables.items():
-            blocks += [ReportPart("heading", name), ReportPart("table", frame)]
-        blocks += record_blocks(result.decisions)
+        heading, sections = PAGES[type(result)](result)
+        sections += [Section(name, [frame]) for name, frame in tables.items()]
+        sections += record_sections(result.decisions)
     else:
         types = "TopicResult, Comparison, " + ", ".join(one.__name__ for one in PAGES)
         raise InputError("result", f"one of {types}", result)
-    FORMATS[suffix](title or heading, blocks, path)
+    FORMATS[suffix](title or heading, sections, path)
     return path

@@ -13,7 +13,7 @@ from embedtopics._utils.display import Displayed, excerpt
 from embedtopics.corpus._texts import EMPTY, MISSING
 from embedtopics.decisions import Decision
 from embedtopics.evaluation.results import SheetScore
-from embedtopics.report._documents import ReportPart, table_block
+from embedtopics.report._documents import Markup, Section, Table
 from embedtopics.report._markup import asset, flatten
 from embedtopics.report._sections import encoder_name, methods_text, topics_section
 from embedtopics.topics.results import Edit, Reason, TopicResult
@@ -41,62 +41,50 @@ class Checks(NamedTuple):
     tables: Mapping[str, pd.DataFrame] = MappingProxyType({})
 
 
-def study_blocks(
+def study_sections(
     result: TopicResult, checks: Checks, *, is_page: bool = True
-) -> tuple[list[ReportPart], list[str]]:
-    """Return the report, and the keys of its references; a page has its own table of topics."""
+) -> tuple[list[Section], list[str]]:
+    """Return the report and its references in BibTeX; a page has its own table of topics."""
     keys = _references_of(result, checks)
     references = json.loads(asset("references.json"))
-    blocks = [
-        ReportPart("heading", "Methods"),
-        ReportPart("text", methods_text(result)),
-        ReportPart("heading", "Sample and exclusions"),
-        _sample(result),
-        ReportPart("heading", "Topics"),
-        *([ReportPart("markup", topics_section(result))] if is_page else _topics(result)),
+    order = "The order of the checks follows ValiTex (Birkenmaier et al. 2024)."
+    sections = [
+        Section("Methods", [methods_text(result)]),
+        Section("Sample and exclusions", [_sample(result)]),
+        Section("Topics", [Markup(topics_section(result))] if is_page else _topics(result)),
         *_over_time(result),
         *_by_group(result),
         *_checked(result, checks),
-        *record_blocks(result.decisions, result.history, result.settings, result.versions),
-        ReportPart("heading", "Checklist"),
-        ReportPart("text", "The order of the checks follows ValiTex (Birkenmaier et al. 2024)."),
-        _checklist(result, checks),
-        ReportPart("heading", "References"),
-        ReportPart("list", [_cited(references[key]) for key in keys]),
+        *record_sections(result.decisions, result.history, result.settings, result.versions),
+        Section("Checklist", [order, _checklist(result, checks)]),
+        Section("References", [[_cited(references[key]) for key in keys]]),
     ]
-    return blocks, [_entry(key, references[key]) for key in keys]
+    return sections, [_entry(key, references[key]) for key in keys]
 
 
-def record_blocks(
+def record_sections(
     decisions: Sequence[Decision],
     history: Sequence[Edit] = (),
     settings: Mapping[str, Any] = MappingProxyType({}),
     versions: Mapping[str, str] = MappingProxyType({}),
-) -> list[ReportPart]:
+) -> list[Section]:
     """Return decisions, edits, parameters and versions, each if there are any."""
-    stages = dict.fromkeys([*STAGES, *(one.stage for one in decisions)])
+    order = [*dict.fromkeys([*STAGES, *(one.stage for one in decisions)])]
     rows = [
-        (stage, one.message, one.value if isinstance(one.value, (list, tuple)) else "")
-        for stage in stages
-        for one in decisions
-        if one.stage == stage
+        (one.stage, one.message, one.value if isinstance(one.value, (list, tuple)) else "")
+        for one in sorted(decisions, key=lambda one: order.index(one.stage))
     ]
     values = [pair for pair in flatten(settings) if pair[1] is not None]
-    parts: dict[str, tuple[list[str], list[Any]]] = {
-        "Decisions": (["stage", "decision", "values"], rows),
-        "Edits after the fit": (["edit"], [(edit.message,) for edit in history]),
-        "Settings": (["parameter", "value"], values),
-        "Software": (["package", "version"], list(versions.items())),
+    tables = {
+        "Decisions": Table(["stage", "decision", "values"], rows),
+        "Edits after the fit": Table(["edit"], [(edit.message,) for edit in history]),
+        "Settings": Table(["parameter", "value"], values),
+        "Software": Table(["package", "version"], list(versions.items())),
     }
-    filled = {heading: part for heading, part in parts.items() if part[1]}
-    return [
-        block
-        for heading, (columns, content) in filled.items()
-        for block in (ReportPart("heading", heading), table_block(columns, content))
-    ]
+    return [Section(heading, [table]) for heading, table in tables.items() if table.rows]
 
 
-def _sample(result: TopicResult) -> ReportPart:
+def _sample(result: TopicResult) -> Table:
     """Count rows, exclusions and texts in no topic."""
     status, of_row = result.corpus.status, result.documents.of_row
     n_texts, reasons = int((of_row >= 0).sum()), result.reasons
@@ -113,10 +101,10 @@ def _sample(result: TopicResult) -> ReportPart:
             if reason not in (Reason.IN_TOPIC, Reason.NO_TEXT) and (reasons == reason).any()
         ),
     ]
-    return table_block(["texts", "number"], rows)
+    return Table(["texts", "number"], rows)
 
 
-def _topics(result: TopicResult) -> list[ReportPart]:
+def _topics(result: TopicResult) -> list[Any]:
     """Return the topics with terms, and their representative texts."""
     theme_of = {topic: theme.label for theme in result.themes for topic in theme.topics}
     topics = [
@@ -131,14 +119,14 @@ def _topics(result: TopicResult) -> list[ReportPart]:
     by_hand = ", ".join(topic.label for topic in result.topics if topic.is_named)
     named = f"Named by people: {by_hand}." if by_hand else "All names were made from the texts."
     return [
-        ReportPart("text", f"{named} Shares are of the rows with text."),
-        table_block(["topic", "label", "theme", "share", "terms"], topics),
-        ReportPart("text", "The most representative text of each topic:"),
-        table_block(["topic", "label", "text"], texts),
+        f"{named} Shares are of the rows with text.",
+        Table(["topic", "label", "theme", "share", "terms"], topics),
+        "The most representative text of each topic:",
+        Table(["topic", "label", "text"], texts),
     ]
 
 
-def _over_time(result: TopicResult) -> list[ReportPart]:
+def _over_time(result: TopicResult) -> list[Section]:
     """Return the share of each topic in up to eight periods, if there are dates."""
     times = result.corpus.time
     if times is None:
@@ -156,11 +144,8 @@ def _over_time(result: TopicResult) -> list[ReportPart]:
         return []
     names = [" to ".join(dict.fromkeys(map(str, (part[0], part[-1])))) for part in parts]
     heads = [f"{name} (n = {len(of):,})" for name, of in zip(names, of_part, strict=True)]
-    return [
-        ReportPart("heading", "Over time"),
-        ReportPart("text", f"Share of the topic in the rows; {is_dated.sum():,} rows have a date."),
-        table_block(["topic", *heads], _shares(result, of_part)),
-    ]
+    note = f"Share of the topic in the rows; {is_dated.sum():,} rows have a date."
+    return [Section("Over time", [note, Table(["topic", *heads], _shares(result, of_part))])]
 
 
 def _shares(result: TopicResult, of_part: Sequence[Any]) -> list[tuple[str, ...]]:
@@ -170,7 +155,7 @@ def _shares(result: TopicResult, of_part: Sequence[Any]) -> list[tuple[str, ...]
     ]
 
 
-def _by_group(result: TopicResult) -> list[ReportPart]:
+def _by_group(result: TopicResult) -> list[Section]:
     """Return the share of each topic in the largest groups, if there are groups."""
     groups, has_text = result.corpus.group, result.documents.of_row >= 0
     if groups is None or not result.topics or groups[has_text].nunique() < 2:
@@ -183,11 +168,10 @@ def _by_group(result: TopicResult) -> list[ReportPart]:
     more = f" Smaller groups left out: {n_more:,}." if n_more > 0 else ""
     note = f"Share of the topic in the rows of each {result.corpus.group_column}.{more}"
     heads = ["topic", *(f"{name} (n = {sizes[name]:,})" for name in shown)]
-    shares = table_block(heads, _shares(result, of_group))
-    return [ReportPart("heading", "By group"), ReportPart("text", note), shares]
+    return [Section("By group", [note, Table(heads, _shares(result, of_group))])]
 
 
-def _checked(result: TopicResult, checks: Checks) -> list[ReportPart]:
+def _checked(result: TopicResult, checks: Checks) -> list[Section]:
     """Return what was done to validate the topics."""
     scores, stability = checks.validation, result.stability
     rows = [
@@ -202,10 +186,7 @@ def _checked(result: TopicResult, checks: Checks) -> list[ReportPart]:
         for score in scores
     ]
     heads = ["task", "correct", "by chance", "answers", "people", "agreement (alpha)"]
-    blocks = [
-        ReportPart("heading", "Validation by people"),
-        table_block(heads, rows) if rows else ReportPart("text", "Not done."),
-    ]
+    sections = [Section("Validation by people", [Table(heads, rows) if rows else "Not done."])]
     precisions = [score.by_topic.set_index("topic")["precision"].to_dict() for score in scores]
     by_topic = [
         (
@@ -219,22 +200,18 @@ def _checked(result: TopicResult, checks: Checks) -> list[ReportPart]:
         for t in result.topics
     ]
     heads = ["topic", "label", "rows", "recurrence", "AUC of the label", *(s.task for s in scores)]
-    blocks.append(ReportPart("heading", "Checks of each topic"))
-    blocks.append(ReportPart("text", "Scores of people are the shares of correct answers."))
-    blocks.append(table_block(heads, by_topic))
+    note = "Scores of people are the shares of correct answers."
+    sections.append(Section("Checks of each topic", [note, Table(heads, by_topic)]))
     if checks.measures is not None:
         measures: Any = checks.measures.itertuples()
         of_all = [(m.meaning, _spell(m.value, m.low, m.high), m.n) for m in measures]
-        blocks.append(ReportPart("heading", "Measures"))
-        blocks.append(ReportPart("text", "Brackets contain 95 % intervals."))
-        blocks.append(table_block(["measure", "value", "n"], of_all))
-    for heading, frame in checks.tables.items():
-        blocks += [ReportPart("heading", heading), ReportPart("table", frame)]
+        note, table = "Brackets contain 95 % intervals.", Table(["measure", "value", "n"], of_all)
+        sections.append(Section("Measures", [note, table]))
+    sections += [Section(heading, [frame]) for heading, frame in checks.tables.items()]
     for heading, content in (("Choices", checks.choices), ("Computed again", checks.verification)):
         if content is not None:
-            blocks += [ReportPart("heading", heading), ReportPart("text", repr(content))]
-            blocks.append(ReportPart("table", content.to_frame()))
-    return blocks
+            sections.append(Section(heading, [repr(content), content.to_frame()]))
+    return sections
 
 
 def _spell(value: float, low: float, high: float) -> str:
@@ -244,7 +221,7 @@ def _spell(value: float, low: float, high: float) -> str:
     return shown if low != low else f"{shown} [{low:.2f}, {high:.2f}]"
 
 
-def _checklist(result: TopicResult, checks: Checks) -> ReportPart:
+def _checklist(result: TopicResult, checks: Checks) -> Table:
     """Return each check with what the report holds on it."""
     n_named = sum(topic.is_named for topic in result.topics)
     has_text = result.documents.of_row >= 0
@@ -279,7 +256,7 @@ def _checklist(result: TopicResult, checks: Checks) -> ReportPart:
         (kind, check, evidence.get(key, NOT_DONE))
         for kind, check, key in json.loads(asset("checklist.json"))
     ]
-    return table_block(["evidence", "check", "state"], rows)
+    return Table(["evidence", "check", "state"], rows)
 
 
 def _references_of(result: TopicResult, checks: Checks) -> list[str]:

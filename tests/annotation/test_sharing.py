@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from embedtopics.annotation._codebook import checked_spans
 from embedtopics.errors import InputError
-from embedtopics.report._documents import ReportPart, html_sections
+from embedtopics.report._documents import Section, html_sections
 from tests.annotation.conftest import NAMES, code, small
 from tests.factories import refuses
 
@@ -137,7 +137,7 @@ def test_tables_of_pages_leave_out_what_is_empty():
     frame = pd.DataFrame({"a": [1.5, float("nan")], "b": [None, None], "c": ["x < y", ["p", "q"]]})
     cells = re.findall(
         "<t[dh](?: [^>]*)?>(.*?)</t[dh]>",
-        html_sections([ReportPart("heading", "Name"), ReportPart("table", frame)])[0],
+        html_sections([Section("Name", [frame])])[0],
     )
     cells = [cell.removeprefix("<bdi>").removesuffix("</bdi>") for cell in cells]
     assert cells == ["a", "c", "1.5", "x &lt; y", "", "p, q"]

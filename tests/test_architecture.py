@@ -71,7 +71,7 @@ BUDGET = {
     "pretraining": (2200, 10),
     "probing": (5000, 20),
     "reduction": (720, 7),
-    "report": (2320, 13),
+    "report": (2300, 13),
     "retrieval": (6200, 25),
     "terms": (2400, 12),
     "topics": (13300, 46),

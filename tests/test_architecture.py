@@ -58,7 +58,7 @@ BUDGET = {
     "_utils": (1150, 10),
     "annotation": (2600, 12),
     "classification": (3300, 12),
-    "cli": (3400, 18),
+    "cli": (3300, 18),
     "clustering": (1350, 10),
     "comparison": (1200, 6),
     "corpus": (2400, 10),

@@ -108,4 +108,4 @@ def test_commands_run(desk, request, monkeypatch, command):
 
 
 def test_all_commands_are_found():
-    assert len(commands()) == 37
+    assert len(commands()) == 39

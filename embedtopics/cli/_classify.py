@@ -134,9 +134,7 @@ def _tables(model: TextClassifier, texts: list[str], y: list[Any]) -> dict[str, 
 def prevalence(
     model: ModelFolder,
     file: opt.DocumentsFile,
-    label: Annotated[
-        str | None, Option(help="Column of labels of a random sample of rows.")
-    ] = None,
+    label: Annotated[str | None, Option(help="Labels of a random sample of rows.")] = None,
     by: Annotated[str | None, Option(help="Column of groups or dates.")] = None,
     every: Annotated[str, Option(help="year, quarter, month, week or day.")] = "year",
     text: opt.TextColumn = None,
@@ -210,8 +208,7 @@ def annotate(
     annotator: Annotated[str, Option(help="Name of the annotator.")] = "annotator",
     port: Annotated[int, Option(help="Port; 0 for a free one.")] = 0,
     merge: Annotated[
-        list[Path] | None,
-        Option(help="Folder of a study whose answers are merged first."),
+        list[Path] | None, Option(help="Folder of a study whose answers are merged first.")
     ] = None,
     report: Annotated[Path | None, Option(help="Write a report (.html) on the study.")] = None,
 ) -> None:

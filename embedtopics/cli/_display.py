@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from embedtopics.corpus._corpus import Corpus
     from embedtopics.topics._inspection import Inspection
     from embedtopics.topics.results import TopicResult
-
-
-HOUR = 3600.0
 
 
 def make_console(*, stderr: bool = False) -> Console:
@@ -174,7 +172,7 @@ def print_inspection(corpus: Corpus, inspection: Inspection, **options: bool) ->
     notes = [*of_files, *inspection.warnings]
     if inspection.is_long:
         notes.append("Most texts are long: with --passages, a text can have several topics.")
-    if inspection.seconds_to_encode > HOUR:
+    if inspection.seconds_to_encode > 3600:
         notes.append(
             "A static encoder takes minutes, and finds nearly as good topics: add --student 20000."
         )
@@ -210,9 +208,8 @@ def check_target(path: Path | None, suffixes: tuple[str, ...], option: str = "--
         raise InputError(f"{option} must be a file whose name ends in {ends}; got {path}")
     folder = path.absolute().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise InputError(
-            f"cannot write {path}: no such folder, or no permission; choose another {option}"
-        )
+        reason = "no such folder, or no permission"
+        raise InputError(f"cannot write {path}: {reason}; choose another {option}")
 
 
 def check_outputs(out: Path | None, figure: Path | None = None) -> None:
@@ -324,9 +321,5 @@ def run_server(server: LocalServer) -> None:
     """Print the address of a local page, and serve it until an interrupt."""
     say("Open this address; Ctrl-C ends.", soft_wrap=True)
     say(server.url, soft_wrap=True)
-    try:
+    with closing(server), suppress(KeyboardInterrupt):  # the usual way to end
         server.run()
-    except KeyboardInterrupt:  # the usual way to end
-        pass
-    finally:
-        server.close()

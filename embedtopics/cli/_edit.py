@@ -17,11 +17,9 @@ def edit(
     results: opt.ResultsFolder,
     merge: Annotated[list[str] | None, Option(help="Topics to merge: 3,5 (repeatable).")] = None,
     remove: Annotated[list[str] | None, Option(help="Topics to remove: 2,9 (repeatable).")] = None,
-    rename: Annotated[
-        list[str] | None, Option(help='New name: "4=Elections" (repeatable).')
-    ] = None,
+    rename: Annotated[list[str] | None, Option(help='Name: "4=Elections" (repeatable).')] = None,
     reassign: Annotated[
-        str | None, Option(help="Assign outliers by graph, terms or embeddings.")
+        str | None, Option(help="Assign outliers: graph, terms, embeddings.")
     ] = None,
     out: opt.OutFolder = None,
 ) -> None:
@@ -106,8 +104,7 @@ def label(results: opt.ResultsFolder) -> None:
 def export(
     results: opt.ResultsFolder,
     out: Annotated[
-        Path,
-        Option(help="NAME.xlsx, .csv, .tsv, .parquet or .jsonl; or a folder for all tables."),
+        Path, Option(help="NAME.xlsx, .csv, .tsv, .parquet or .jsonl; or a folder for all tables.")
     ],
     what: Annotated[
         list[str] | None,
@@ -196,7 +193,6 @@ def verify(
     rows = verification.parts.astype(str).to_numpy().tolist()
     show.print_table([*columns, ("", "words")], rows)
     different = [row[0] for row in rows if row[1] == "differs"]
-    show.say(
-        f"\nDifferent: {', '.join(different)}." if different else "\nThe study comes out again."
-    )
+    listed = f"Different: {', '.join(different)}."
+    show.say(f"\n{listed if different else 'The study comes out again.'}")
     raise typer.Exit(bool(different))

@@ -33,12 +33,9 @@ def evaluate(
     results: opt.ResultsFolder,
     labels: Annotated[str | None, Option(help="Column of gold labels, to compare.")] = None,
     out: opt.OutTable = None,
-    sheets: Annotated[
-        Path | None, Option(help="Folder for sheets to fill in, and their keys.")
-    ] = None,
+    sheets: Annotated[Path | None, Option(help="Folder for sheets to fill in, with keys.")] = None,
     answers: Annotated[
-        list[Path] | None,
-        Option(help="Completed sheet to score (repeatable: a file for each coder)."),
+        list[Path] | None, Option(help="Completed sheet to score (repeatable: a file a coder).")
     ] = None,
     ask: Annotated[
         Path | None, Option(help="Ask the questions on a local page; answers go to this folder.")
@@ -59,19 +56,16 @@ def evaluate(
     card = report_card(result, labels=labels, random_state=SEED)
     written: list[Any] = []
     if sheets is not None:
-        written = [
-            (sheet, sheet.write(sheets)) for sheet in validation_sheets(result, random_state=SEED)
-        ]
+        blank = validation_sheets(result, random_state=SEED)
+        written = [(sheet, sheet.write(sheets)) for sheet in blank]
     show.write_outputs(out, lambda: card)
     _print_card(card)
     for sheet, (path, solution) in written:
         typer.echo(f"{path}: {len(sheet)} questions (key: {solution})")
     if written:
         first = written[0][1][0]
-        typer.echo(
-            "\nnext: people fill in the column answer in copies without the keys; then run "
-            f"embedtopics evaluate {results} --answers {first}"
-        )
+        typer.echo("\nnext: people fill in the column answer in copies without the keys; then run")
+        typer.echo(f"embedtopics evaluate {results} --answers {first}")
 
 
 def _ask(result: TopicResult, folder: Path, annotator: str) -> None:
@@ -161,22 +155,17 @@ def _score(results: Path, answers: list[Path]) -> None:
 
 def evaluate_encoder(
     encoder: Annotated[
-        list[str],
-        Argument(
-            help="tfidf, lsa, fasttext, or the name or folder of a checkpoint; several are "
-            "compared with the first."
-        ),
+        list[str], Argument(help="tfidf, lsa, fasttext or checkpoints, compared with the first.")
     ],
     pairs: Annotated[
-        list[Path] | None,
-        Option(help="File of pairs with scores or classes 0, 1 (repeatable)."),
+        list[Path] | None, Option(help="File of pairs with scores or classes 0, 1 (repeatable).")
     ] = None,
     columns: Annotated[
         str, Option(help="Columns of --pairs: both texts and the score.")
     ] = "sentence1,sentence2,score",
     retrieval: Annotated[
         list[Path] | None,
-        Option(help="Folder in BEIR's form: corpus, queries, qrels (repeatable)."),
+        Option(help="Folder of BEIR: corpus, queries, qrels (repeatable)."),
     ] = None,
     out: opt.OutTable = None,
 ) -> None:
@@ -216,9 +205,8 @@ def _table(scored: Sequence[EncoderScores], differences: pd.DataFrame) -> pd.Dat
     table = pd.concat(frames, names=["encoder"]).reset_index(0).reset_index(drop=True)
     if differences.empty:
         return table
-    apart = differences.drop(columns="n").rename(
-        columns={"low": "difference_low", "high": "difference_high"}
-    )
+    names = {"low": "difference_low", "high": "difference_high"}
+    apart = differences.drop(columns="n").rename(columns=names)
     return table.merge(apart, on=["task", "file", "metric", "encoder"], how="left")
 
 
@@ -255,19 +243,12 @@ def _print_below_headings(columns: list[tuple[str, str]], rows: list[list[str]])
     show.print_table(columns, shown, styles)
 
 
-MOST_MOVES = 5
-"""Moved texts printed for every pair of encoders."""
-
-
 def compare(
     file: opt.DocumentsFile,
     text: opt.TextColumn = None,
     encoder: Annotated[
         list[str] | None,
-        Option(
-            help="tfidf, fasttext, or the name or folder of a checkpoint (repeatable); others are "
-            "compared with the first. Default: tfidf, fasttext and all-MiniLM-L6-v2."
-        ),
+        Option(help="Encoder (repeatable); default: tfidf, fasttext and all-MiniLM-L6-v2."),
     ] = None,
     labels: Annotated[str | None, Option(help="Column of labels; default: topics.")] = None,
     encoding: opt.FileEncoding = "utf-8",
@@ -310,7 +291,7 @@ def _print_comparison(result: Comparison) -> None:
         names = f"{show.printable(first)} to {show.printable(second)}"
         show.say(f"\ntexts whose neighbours change most from {names}:", style="bold")
         pair = moves[(moves["first"] == first) & (moves["second"] == second)]
-        for move in pair.head(MOST_MOVES).to_dict("records"):
+        for move in pair.head(5).to_dict("records"):
             show.say(f"  {show.printable(move['text'])}")
             show.say(f"    lost:   {show.printable(move['lost']) or '-'}")
             show.say(f"    gained: {show.printable(move['gained']) or '-'}")

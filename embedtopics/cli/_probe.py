@@ -115,14 +115,11 @@ def _write(
     from embedtopics.corpus._table_files import write_csv
     from embedtopics.report import write_report
 
+    notes = [decision.message for decision in scores.decisions]
     about = {
-        "format": FORMAT,
-        "settings": dict(settings),
-        "fingerprint": fingerprint,
-        "labels": list(scores.labels),
-        "decisions": [decision.message for decision in scores.decisions],
-        "versions": package_versions(),
-    }
+        "format": FORMAT, "settings": dict(settings), "fingerprint": fingerprint,
+        "labels": list(scores.labels), "decisions": notes, "versions": package_versions(),
+    }  # fmt: skip
     with replacing_folder(folder, KIND) as fresh:
         write_csv(fresh / "scores.csv", scores.to_frame())
         (fresh / "settings.json").write_text(json.dumps(about, indent=1), "utf-8")

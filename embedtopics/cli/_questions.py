@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     from embedtopics.topics.trends.results import TopicGroups, TopicTrends
 
 
-MOST_TOPICS = 25
-"""Topics in a printed table and in a figure."""
-COLUMNS = 5
-"""Groups in a printed table, so that it fits 80 columns."""
+MOST_TOPICS, COLUMNS = 25, 5
+"""Topics in a table or a figure, and groups in a printed table of 80 columns."""
 
 
 def by_group(
@@ -72,10 +70,8 @@ def _print_shares(groups: TopicGroups) -> None:
 
 
 BLOCKS, PLAIN = "▁▂▃▄▅▆▇█", "_.-=+*%#"
-WIDEST = 18
-"""Characters of a sparkline, so that a table fits 80 columns."""
-LONGEST = 40
-"""Characters of a name."""
+WIDEST, LONGEST = 18, 40
+"""Characters of a sparkline and of a name, so that a table fits 80 columns."""
 
 
 def over_time(
@@ -250,10 +246,6 @@ def effects(
     _print_end(estimated.decisions, out, figure)
 
 
-READABLE = 30
-"""Number of topics up to which every merge is printed by default."""
-
-
 def hierarchy(results: ResultsFolder, figure: OutFigure = None, out: OutTable = None) -> None:
     """Print the hierarchy of the topics as a tree."""
     from embedtopics import plots, topics
@@ -261,7 +253,7 @@ def hierarchy(results: ResultsFolder, figure: OutFigure = None, out: OutTable = 
     show.check_outputs(out, figure)
     tree = topics.hierarchy(show.open_result(results))
     branching = []
-    if tree.n_topics > READABLE:
+    if tree.n_topics > 30:  # fewer are all printed
         # With these levels every branch divides into about as many.
         branching = [round(tree.n_topics ** (1 / 3)), round(tree.n_topics ** (2 / 3))]
     text = topics.tree_text(tree, levels=branching)

@@ -133,32 +133,24 @@ def search_eval(
     judged = read_qrels(qrels)
     texts = {name: text for name, text in read_queries(queries).items() if name in judged}
     if not texts:
-        raise InputError(
-            f"the ids of queries differ: none of the {len(judged):,} queries in {qrels} is in "
-            f"{queries}"
-        )
+        absent = f"none of the {len(judged):,} queries in {qrels} is in {queries}"
+        raise InputError(f"the ids of queries differ: {absent}")
     reader = _load(index, encoder)
     modes: list[Any] = list(dict.fromkeys(mode or ("dense", "lexical", "hybrid")))
+    ids, asked, depths = list(texts), list(texts.values()), (min(10, k), k)
     scores = {
-        name: evaluation.retrieval(
-            reader.search(list(texts.values()), k, name),
-            qrels,
-            (min(10, k), k),
-            query_ids=list(texts),
-        )
+        name: evaluation.retrieval(reader.search(asked, k, name), qrels, depths, query_ids=ids)
         for name in modes
     }
     measures = [one.to_frame().assign(mode=name) for name, one in scores.items()]
     *others, last = scores
-    differences = {
-        other: evaluation.compare_retrieval(scores[other], scores[last]) for other in others
-    }
+    compare = evaluation.compare_retrieval
+    differences = {other: compare(scores[other], scores[last]) for other in others}
     show.write_outputs(out, lambda: pd.concat(measures, ignore_index=True))
+    columns = [one.scores.values() for one in scores.values()]
     rows = [
         [row.measure, *(show.spell_interval(e.value, e.low, e.high, form=".3f") for e in estimates)]
-        for row, *estimates in zip(
-            scores[last], *(one.scores.values() for one in scores.values()), strict=True
-        )
+        for row, *estimates in zip(scores[last], *columns, strict=True)
     ]
     show.print_table([(column, "text") for column in ("measure", *scores)], rows)
     ndcg = f"ndcg@{min(10, k)}"
@@ -173,8 +165,6 @@ def search_eval(
 
 
 app = Commands(help="Build and maintain a search index of documents.", no_args_is_help=True)
-
-DAMAGED = 1
 
 
 @app.command()
@@ -210,7 +200,7 @@ def build(
     index = SearchIndex.build(
         corpus, out, encoder=loaded, words=words.replace(" ", "").split(","), overwrite=overwrite
     )  # fmt: skip
-    _print_decisions(index)
+    show.print_notes((note.message for note in index.decisions), stderr=True)
     shown = show.printable(str(out))
     typer.echo(f'indexed: {_described(index)}\nnext: embedtopics search {shown} "your question"')
 
@@ -234,7 +224,7 @@ def add(
     corpus = read_more(writer._reader, file, columns, update, encoding)
     before = len(writer)
     n = writer.add(corpus, update=update)
-    _print_decisions(writer)
+    show.print_notes((note.message for note in writer.decisions), stderr=True)
     n_replaced = before + n - len(writer)
     replaced = f" ({n_replaced:,} replaced an older version)" if update else ""
     typer.echo(f"added: {n:,} documents{replaced}; now {_described(writer)}")
@@ -269,7 +259,7 @@ def check(index: opt.IndexFolder) -> None:
         kind = "damaged" if problem in damage else "note"
         typer.echo(f"{kind}: {show.printable(str(problem))}")
     if damage:
-        raise typer.Exit(DAMAGED)
+        raise typer.Exit(1)
     typer.echo(f"no damage: {_described(_load(index))}")
 
 
@@ -311,10 +301,5 @@ def _load(folder: Path, encoder: str | None = None) -> SearchIndex:
 
 def _described(index: SearchIndex) -> str:
     """Describe an index in one line."""
-    return show.printable(
-        f"{str(index).removeprefix('SearchIndex(').removesuffix(')')} in {index.folder}"
-    )
-
-
-def _print_decisions(index: SearchIndex) -> None:
-    show.print_notes((decision.message for decision in index.decisions), stderr=True)
+    contents = str(index).removeprefix("SearchIndex(").removesuffix(")")
+    return show.printable(f"{contents} in {index.folder}")

@@ -91,9 +91,8 @@ def _read(plan: Path) -> tuple[dict[str, Any], str]:
         raw = plan.read_bytes()
         content = tomllib.loads(raw.decode("utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(
-            "plan", "a TOML file that can be read", found=f"{plan} ({error})"
-        ) from None
+        reason = f"{plan} ({error})"
+        raise InputError("plan", "a TOML file that can be read", found=reason) from None
     needed = {"date", "corpus", "question", "choices"}
     if missing := sorted(needed - content.keys()):
         raise InputError("plan", f"one with {', '.join(sorted(needed))}", found=f"no {missing[0]}")

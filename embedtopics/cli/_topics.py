@@ -33,19 +33,16 @@ def topics(
     n_topics: Annotated[str, Option("--topics", help="auto, fine, coarse or a number.")] = "auto",
     replicates: Annotated[int, Option(min=0, help="Replicates that measure stability.")] = 20,
     sample: Annotated[
-        int | None,
-        Option(min=2, help="Fit a sample of this size, without replicates; assign the rest."),
+        int | None, Option(min=2, help="Fit a sample, without replicates; assign the other texts.")
     ] = None,
     student: Annotated[
-        int | None,
-        Option(min=50, help="Encode with a static student of N texts: fast, less exact."),
+        int | None, Option(min=50, help="Encode with a static student of N texts: less exact.")
     ] = None,
     passages: Annotated[bool, Option("--passages", help="Fit passages of texts.")] = False,
     words: opt.Words = "auto",
     stop_words: Annotated[str, Option(help="More words to leave out, with commas.")] = "",
     seed_words: Annotated[
-        list[str] | None,
-        Option(help='Topic to find: "migration: border, asylum" (repeatable).'),
+        list[str] | None, Option(help='Topic to find: "migration: border, asylum" (repeatable).')
     ] = None,
     encoding: opt.FileEncoding = "utf-8",
     random_state: opt.RandomState = 42,
@@ -133,10 +130,8 @@ def _student_of(corpus: Corpus, n: int, teacher: BaseEncoder, folder: Path) -> B
     from embedtopics.encoders import StaticEncoder
     from embedtopics.training import fit_static_student
 
-    rows = corpus.distinct().first_rows[:n]  # ordered by content hash: a fair sample
-    texts = [corpus.texts[row] for row in rows.tolist()]
-    student = fit_static_student(teacher, texts)
-    student.save(folder)
+    rows = corpus.distinct().first_rows[:n].tolist()  # ordered by content hash: a fair sample
+    fit_static_student(teacher, [corpus.texts[row] for row in rows]).save(folder)
     typer.echo(f"new texts need the encoder in {folder}", err=True)
     return StaticEncoder(folder)
 
@@ -171,9 +166,8 @@ def resolution(
             "names are made from their terms",
             style="yellow",
         )
-    typer.echo(
-        f"\n{after.n_topics} topics cover {after.coverage:.0%} of the texts; written to {target}"
-    )
+    covered = f"{after.n_topics} topics cover {after.coverage:.0%} of the texts"
+    typer.echo(f"\n{covered}; written to {target}")
 
 
 def demo(

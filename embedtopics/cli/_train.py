@@ -32,14 +32,10 @@ app = Commands(
     no_args_is_help=True,
 )
 
-LOSS_NOT_FINITE = 1
-TERMINATED = 143
 MEASURED, TRAINED = "Evaluation", "Training"
 """Headings of the options in a help text."""
 
-ExamplesFile = Annotated[
-    Path, Argument(readable=False, help="csv, tsv, jsonl, json, parquet (or .gz).")
-]
+ExamplesFile = Annotated[Path, Argument(readable=False, help="csv, tsv, jsonl, json or parquet.")]
 
 
 def _option(text: str, panel: str | None = None) -> Any:
@@ -256,53 +252,37 @@ def run_training(
     from embedtopics import training
     from embedtopics.corpus import Corpus
 
-    if options.corpus is not None:
-        keywords["corpus"] = Corpus.from_file(
-            options.corpus, text=options.text, encoding=options.encoding
-        )
+    if (file := options.corpus) is not None:
+        keywords["corpus"] = Corpus.from_file(file, text=options.text, encoding=options.encoding)
     keywords |= {"classes": options.classes, "resume": options.resume, **options.settings}
     function = getattr(training, fit) if isinstance(fit, str) else fit
-    with _decisions_shown_later(), _resumption_announced(options.out):
+    with _announced(options.out):
         report = function(*learned, out=options.out, overwrite=options.overwrite, **keywords)
     print_report(
         report, Path(report.folder), page=options.report,
         documents=options.corpus or documents, text=options.text,
     )  # fmt: skip
     if report.stopped == "loss not finite":
-        raise typer.Exit(LOSS_NOT_FINITE)
+        raise typer.Exit(1)
 
 
 @contextmanager
-def _decisions_shown_later() -> Iterator[None]:
-    """Keep the warnings of a run off the terminal: the report prints them as decisions."""
+def _announced(out: Path) -> Iterator[None]:
+    """Keep the warnings of a run for its report, and say how to resume a run that has to end."""
     logger = logging.getLogger("embedtopics.training")
     handler, propagates = logging.NullHandler(), logger.propagate
     logger.addHandler(handler)
     logger.propagate = False
     try:
         yield
+    except SystemExit as end:
+        if end.code == 143:  # SIGTERM
+            again = "run the same command again to resume from the checkpoint in"
+            typer.echo(f"training was interrupted; {again} {out}.training", err=True)
+        raise
     finally:
         logger.propagate = propagates
         logger.removeHandler(handler)
-
-
-@contextmanager
-def _resumption_announced(out: Path) -> Iterator[None]:
-    """Say how to resume a run that is asked to end."""
-    try:
-        yield
-    except SystemExit as end:
-        if end.code == TERMINATED:
-            typer.echo(
-                f"training was interrupted; run the same command again to resume from the "
-                f"checkpoint in {out}.training",
-                err=True,
-            )
-        raise
-
-
-GOOD = ("just right", "could learn more")
-"""Verdicts after which there is nothing to warn of."""
 
 
 def print_report(
@@ -352,7 +332,7 @@ def _warnings(report: TrainingReport) -> list[str]:
         )
     if verdict == "uncertain":
         warnings.append("the learning curves are inconclusive")
-    elif verdict not in GOOD:
+    elif verdict not in ("just right", "could learn more"):
         warnings.append(f"the learning curves show a problem: {verdict}")
     worse = [
         f"worse than before on {change.task}: {change.metric} {change.before:.3f} to "
@@ -414,14 +394,8 @@ def print_changes(changes: Sequence[Change]) -> None:
         metric = f"  {change.metric}, n = {change.n:,}"
         verdict = Text(show.printable(f"{change.verdict}{mark}"), style=style)
         figures = [f"{x:.3f}" if x == x else "-" for x in (change.before, change.after)]
-        rows.append(
-            [
-                metric,
-                *figures,
-                show.spell_interval(change.difference, change.low, change.high, form="+.3f"),
-                verdict,
-            ]
-        )
+        difference = show.spell_interval(change.difference, change.low, change.high, form="+.3f")
+        rows.append([metric, *figures, difference, verdict])
     show.print_table(columns, rows)
     for number, note in enumerate(notes, 1):
         show.say(f"({number}) {show.printable(note)}", soft_wrap=True)

@@ -20,9 +20,7 @@ def embed(
     text: opt.TextColumn = None,
     id: opt.IdColumn = None,
     encoder: opt.EncoderName = None,
-    precision: Annotated[
-        str | None, Option(help="float32, or int8 (faster; default on a CPU).")
-    ] = None,
+    precision: Annotated[str | None, Option(help="float32 or int8 (default on a CPU).")] = None,
     queries: Annotated[bool, Option("--queries", help="Use the prompt for queries.")] = False,
     encoding: opt.FileEncoding = "utf-8",
 ) -> None:

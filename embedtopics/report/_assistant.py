@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
 MAX_HITS, MAX_VALUES = 50, 50
 """Hits of a search, and values of a column."""
-PASSAGE, CELL, PAGE = 1_000, 300, 20_000
-"""Characters of a hit's passage, of a value of the metadata, and of a document read at once."""
-ANSWER = 60_000
-"""Characters of the rows of an answer."""
+PASSAGE, CELL, PAGE, ANSWER = 1_000, 300, 20_000, 60_000
+"""Characters of a passage, a value, a document read at once, and the rows of an answer."""
 
 UNSEEN = re.compile("[\U000e0000-\U000e007f\u202a-\u202e\u2066-\u2069]")
 """Tags and marks of direction: an assistant would read words that people do not see."""
@@ -35,13 +33,9 @@ NOTICE = (
 
 
 class AssistantTools:
-    """The tools, by their names; docstrings are what an assistant reads about them.
+    """The tools of an index, and of functions that return topics and their shares by a column.
 
-    Parameters
-    ----------
-    index : SearchIndex
-    topics, shares : callable, optional
-        Return the table of topics of the documents, and their shares by a column or a period.
+    An assistant reads the docstrings of the tools.
     """
 
     def __init__(
@@ -132,13 +126,7 @@ class AssistantTools:
         return _fitting("shares", _cells(frame.to_dict("records")))
 
     def server(self) -> Any:
-        """Return the server of the tools; its `run` serves them on stdin and stdout.
-
-        Raises
-        ------
-        MissingExtraError
-            The extra mcp is not installed.
-        """
+        """Return the server of the tools; its `run` serves them on stdin and stdout."""
         mcp = require("mcp.server", "A server for assistants", "mcp")
         hints = require("mcp_types", "A server for assistants", "mcp").ToolAnnotations(
             read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False

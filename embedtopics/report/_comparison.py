@@ -48,7 +48,11 @@ def scores_section(result: Comparison) -> str:
     """Return the scores with their intervals, and the costs of each encoder."""
     every = score_rows(result)
     rows = [row for row in every if row.measure not in _COSTS]
-    speed = [row for row in every if row.measure == "documents_per_second"]
+    speed = [
+        [f"{score.value:.1f}" if score.value < 10 else spell(score.value) for score in row.scores]
+        for row in every
+        if row.measure == "documents_per_second"
+    ]
     heads = "".join(f'<th scope="col"><bdi>{text(name, 60)}</bdi></th>' for name in result.names)
     body = "\n".join(
         f'<tr><th scope="row">{text(name_measure(row.measure), 120)}'
@@ -60,29 +64,21 @@ def scores_section(result: Comparison) -> str:
     costs = (
         ("Dimensions", [f"{view.dimensions:,}" for view in result.encoders]),
         ("Time to encode", [_seconds(view.seconds) for view in result.encoders]),
-        *(
-            (
-                "Texts per second",
-                [f"{s.value:.1f}" if s.value < 10 else spell(s.value) for s in row.scores],
-            )
-            for row in speed
-        ),
+        *(("Texts per second", cells) for cells in speed),
         ("Memory of the vectors", [f"{view.megabytes:,.1f} MB" for view in result.encoders]),
     )
     price = "\n".join(
         f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
         for name, cells in costs
     )
-    return section(
-        "scores",
-        "Scores",
+    content = (
         '<p class="note">Higher is better. Brackets contain the 95% interval for documents of this '
         "kind, drawn below on one scale for the row. A score is bold if its interval lies above "
-        "those of all others; silhouettes are never bold.</p>",
-        f'<div class="scroll" tabindex="0"><table class="scores"><thead><tr><td></td>'
-        f"{heads}</tr></thead>\n"
-        f"<tbody>\n{body}\n</tbody>\n<tbody>\n{price}\n</tbody></table></div>",
+        'those of all others; silhouettes are never bold.</p>\n<div class="scroll" tabindex="0">'
+        f'<table class="scores"><thead><tr><td></td>{heads}</tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody>\n<tbody>\n{price}\n</tbody></table></div>"
     )
+    return section("scores", "Scores", content)
 
 
 def _seconds(value: float) -> str:
@@ -120,23 +116,19 @@ def differences_section(result: Comparison) -> str:
     first, others = result.names[0], result.names[1:]
     records = [row for row in differences.to_dict("records") if row["against"] == first]
     by_cell = {(row["measure"], row["encoder"]): row for row in records}
+    measures = [one for one in dict.fromkeys(differences["measure"]) if one not in UNRANKED]
     rows = [
-        (
-            text(name_measure(measure), 120),
-            *(_difference(by_cell.get((measure, name))) for name in others),
-        )
-        for measure in dict.fromkeys(differences["measure"])
-        if measure not in UNRANKED
+        (text(name_measure(one), 120), *(_difference(by_cell.get((one, name))) for name in others))
+        for one in measures
     ]
-    return section(
-        "differences",
-        "Is it better?",
+    note = (
         f'<p class="note">Difference of each encoder from <bdi>{text(first, 60)}</bdi>, with a 95% '
         "interval. Both encoders are scored on the same resampled documents, so these paired "
         "intervals are narrower than those of the scores. A difference is bold if its interval "
-        "excludes zero.</p>",
-        table(("", *(f"<bdi>{text(name, 60)}</bdi>" for name in others)), rows),
+        "excludes zero.</p>"
     )
+    heads = ("", *(f"<bdi>{text(name, 60)}</bdi>" for name in others))
+    return section("differences", "Is it better?", note, table(heads, rows))
 
 
 def _difference(row: Mapping[Hashable, Any] | None) -> str:
@@ -158,16 +150,14 @@ def overlaps_section(result: Comparison) -> str:
     rows = [_overlap_cells(result, overlap, *chance) for overlap in result.overlaps]
     head = ("Encoders", "Jaccard", "by chance", "Rank-biased overlap", "by chance",
             "Documents by Jaccard, 0 to 1")  # fmt: skip
-    return section(
-        "overlaps",
-        "Neighbours in common",
+    note = (
         f'<p class="note">Mean overlap of the {k:,} nearest neighbours of a document in two '
         "encoders. Jaccard: neighbours in both lists as a share of those in either. Rank-biased "
         "overlap: the nearest neighbours weigh most. &ldquo;By chance&rdquo; is the expected "
         "overlap of random lists. Documents without neighbours in one of the encoders are left "
-        "out.</p>",
-        table(head, rows),
+        "out.</p>"
     )
+    return section("overlaps", "Neighbours in common", note, table(head, rows))
 
 
 def _overlap_cells(
@@ -216,14 +206,12 @@ def moves_section(result: Comparison) -> str:
             f"{len(rows):,} document{'s' if len(rows) > 1 else ''}</summary>"
             f"{table(head, rows)}</details>"
         )
-    return section(
-        "moves",
-        "Largest changes",
+    note = (
         '<p class="note">Documents with the smallest overlap of neighbours between two encoders, '
         "and the terms typical of the neighbours in one encoder but not in the other. Click a "
-        "document to see it on all maps.</p>",
-        *blocks,
+        "document to see it on all maps.</p>"
     )
+    return section("moves", "Largest changes", note, *blocks)
 
 
 def _move_cells(result: Comparison, move: Move) -> tuple[str, ...]:

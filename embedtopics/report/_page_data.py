@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from embedtopics.corpus._corpus import Corpus
 
 _CHARACTERS = 40_000_000
-"""Maximum number of characters of all texts; longer texts are cut, so that a page has at most
-about 20 MB."""
+"""Maximum of the characters of all texts; longer ones are cut, for pages of at most 20 MB."""
 
 _NO_TIME = -(2**31)
 _GENERATED_ID = re.compile(r"[0-9a-f]{16}(-\d+)?(#\d+)?")
@@ -147,9 +146,7 @@ def _column_scripts(
     if len(rows) != n_rows:
         scripts.append(packed("rows", rows.astype(np.uint32)))
     if corpus.time is not None:
-        moments = corpus.time.iloc[rows].to_numpy(
-            dtype="datetime64[m]"
-        )  # minutes since 1970, in UTC
+        moments = corpus.time.iloc[rows].to_numpy(dtype="datetime64[m]")  # since 1970, in UTC
         minutes = moments.astype(np.int64)
         is_missing = np.isnat(moments) | (np.abs(minutes) >= 2**31)
         scripts.append(packed("times", np.where(is_missing, _NO_TIME, minutes).astype(np.int32)))
@@ -238,8 +235,7 @@ def _index_scripts(content: Content, page_rows: _PageRows, facts: dict[str, Any]
     terms, lengths, counts = indexed_terms(counted, tokens, content.documents.weights)
     if not terms:
         return []
-    position_of = np.empty(len(page_rows.documents), dtype=counts.indices.dtype)
-    position_of[page_rows.documents] = np.arange(len(position_of))
+    position_of = np.argsort(page_rows.documents).astype(counts.indices.dtype)
     counts.indices = position_of[counts.indices]
     counts.has_sorted_indices = False
     counts.sort_indices()
@@ -290,18 +286,13 @@ def indexed_terms(
     lengths = np.concatenate([counted.lengths[compared], np.zeros(len(others), np.int8)])
     # JavaScript compares strings by UTF-16 code units.
     order = sorted(range(len(terms)), key=lambda i: terms[i].encode("utf-16-be", "surrogatepass"))
-    position_of = np.empty(len(order), dtype=counts.indices.dtype)
-    position_of[order] = np.arange(len(order))
-    counts.indices = position_of[counts.indices]
+    counts.indices = np.argsort(order).astype(counts.indices.dtype)[counts.indices]
     counts.has_sorted_indices = False
     return [terms[i] for i in order], lengths[order].astype(np.uint8), counts.tocsc()
 
 
-TEXTS_PER_BLOCK = 1000
-"""Texts of a deflated block: enough to compress well, and inflated in a few ms."""
-
-LINES_PER_BLOCK = 20_000
-"""Ids or web addresses of a deflated block."""
+TEXTS_PER_BLOCK, LINES_PER_BLOCK = 1000, 20_000
+"""Texts, and ids or addresses, of a block: enough to compress well, and inflated in a few ms."""
 
 
 def packed(name: str, content: bytes | npt.NDArray[Any], *, deflate: bool = True) -> str:

@@ -20,19 +20,7 @@ MAX_VALUES = 200
 
 
 class SearchServer(LocalServer):
-    """A local server of the search page and the API of an index.
-
-    Parameters
-    ----------
-    index : SearchIndex
-    port : int
-        0 for a free port.
-
-    Notes
-    -----
-    All requests are GET. Parameters have the names of `SearchIndex`; `docs/search.md` describes
-    each response.
-    """
+    """A local server of the search page and the API of an index; all its requests are GET."""
 
     def __init__(self, index: Any, port: int = 0) -> None:
         self.index = index

@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.retrieval._bm25 import (
-    LexicalSettings,
-    QueryWords,
-    query_words,
-    stop_form,
-)
+from embedtopics.retrieval._bm25 import LexicalSettings, QueryWords, query_words, stop_form
 from embedtopics.terms._spans import edit_distance, word_spans, words_like
 
 if TYPE_CHECKING:

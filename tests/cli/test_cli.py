@@ -42,12 +42,7 @@ def test_help_names_the_commands_and_there_is_a_version():
     [
         ("nowhere.csv", None, (), "nowhere.csv"),
         ("empty", "a folder", (), "empty"),
-        (
-            "a.csv",
-            b"body,n\nfirst,1\n",
-            ("--text", "bdy"),
-            "a column of a.csv: 'body', 'n'",
-        ),
+        ("a.csv", b"body,n\nfirst,1\n", ("--text", "bdy"), "a column of a.csv: 'body', 'n'"),
         ("a.csv", b"body,n\nfirst,1\n", ("--text", "n"), "'n'"),
         ("a.csv", b'body,n\n" ",1\n"",2\n', ("--text", "body"), "has no text in column 'body'"),
         ("a.csv", b"text,n\none,1\ntwo,2,3\n", (), "line 3"),

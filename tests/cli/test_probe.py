@@ -53,10 +53,7 @@ def test_prints_and_writes_what_the_functions_return(tiny_bert, files, tmp_path)
     expected = scores.to_frame().merge(
         found, on=["what", "layer", "metric"], suffixes=("", "_read")
     )
-    assert len(expected) == len(scores) and set(found["what"]) >= {
-        "random model",
-        "majority",
-    }
+    assert len(expected) == len(scores) and set(found["what"]) >= {"random model", "majority"}
     np.testing.assert_allclose(expected["value_read"], expected["value"], rtol=1e-6)
     about = json.loads((out / "settings.json").read_text("utf-8"))
     assert about["fingerprint"] == states.fingerprint

@@ -58,10 +58,7 @@ PATHS = {
         "9 % of the texts",
     ),
     "windows": (lambda: with_note("long_texts", "Means over windows."), "Means over windows."),
-    "passages": (
-        lambda: fit(Corpus(TEXTS).passages()),
-        "90 rows were cut into 90 passages.",
-    ),
+    "passages": (lambda: fit(Corpus(TEXTS).passages()), "90 rows were cut into 90 passages."),
     "exclusions": (
         lambda: fit([*TEXTS, ""], np.vstack([VECTORS, VECTORS[:1]])),
         "Rows without text: 1 of 91. They are in no topic.",

@@ -5,12 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.retrieval._fusion import (
-    FEEDBACK_WEIGHT,
-    fuse_scores,
-    move_query,
-    weighted_mean,
-)
+from embedtopics.retrieval._fusion import FEEDBACK_WEIGHT, fuse_scores, move_query, weighted_mean
 from embedtopics.terms._representative import diversify, scaled_relevance
 
 

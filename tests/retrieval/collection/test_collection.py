@@ -7,13 +7,7 @@ import pytest
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.retrieval.storage._collection import Collection
 from tests.factories import refuses
-from tests.retrieval.collection.fake import (
-    add,
-    assert_clean,
-    make_segment,
-    small,
-    state,
-)
+from tests.retrieval.collection.fake import add, assert_clean, make_segment, small, state
 
 
 def test_segments_without_documents_go_and_their_names_are_not_used_again(tmp_path):

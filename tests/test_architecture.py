@@ -64,7 +64,7 @@ BUDGET = {
     "corpus": (2400, 10),
     "distributed": (1300, 8),
     "encoders": (5300, 22),
-    "evaluation": (3301, 12),
+    "evaluation": (3303, 12),
     "inference": (2000, 8),
     "neighbors": (1150, 8),
     "plots": (3800, 16),

@@ -70,6 +70,7 @@
     if (study.is_sheet) {
       document.querySelector("h1").textContent = "Questions on topics";
       $("text-title").textContent = "Question";
+      document.querySelector("main").style.display = "block";
       document.querySelector("aside").hidden = $("hint").hidden = $("stream").hidden = true;
     }
     $("who").textContent = `by ${study.annotator}`;
@@ -77,7 +78,7 @@
 
   function drawStatus(status) {
     const p = status.progress;
-    $("counts").textContent =
+    $("counts").textContent = study.is_sheet ? `${p.labelled} of ${p.texts} answered` :
       `${p.labelled.toLocaleString()} of ${p.texts.toLocaleString()} labelled · picked ${p.teach} · random ${p.count} · kept for testing ${p.test}`;
     const found = status.estimates;
     if (!found || !found.classes) {
@@ -139,8 +140,19 @@
 
   const prefetchQuietly = () => { if (!upcoming.length) prefetch().catch(() => {}); }; // asked again when needed
 
+  // Buttons show the options of a question, which end its text.
+  function asQuestion(text) {
+    const cut = text.text.lastIndexOf("\n\n");
+    const options = text.text.slice(cut + 2).split("\n").map((line) => line.replace(/^\d+\. /, ""));
+    study.labels.forEach(({ button }, i) => {
+      button.hidden = i >= options.length;
+      button.lastChild.textContent = options[i] ?? "";
+    });
+    return { ...text, text: text.text.slice(0, cut) };
+  }
+
   function show(text) {
-    current = text;
+    current = study.is_sheet && text ? asQuestion(text) : text;
     chosen = new Set();
     setUnsure(false);
     $("note").value = "";

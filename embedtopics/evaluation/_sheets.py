@@ -37,7 +37,7 @@ LOW = 0.1
 """An intruder's weight in the topic is at most this share of that of the weakest word shown."""
 
 N_WORDS, N_TEXTS, N_NAMES = 5, 4, 3
-"""Words, texts and names of topics that are shown with an intruder."""
+"""Words, texts and names of topics that are shown with an intruder, or with the right name."""
 
 N_FITTING = 2
 """Texts of each topic that people judge, with one of another topic."""
@@ -45,7 +45,7 @@ N_FITTING = 2
 TASKS = {
     "word_intrusion": "Which word does not belong to the others?",
     "document_intrusion": "Which text does not belong to the others?",
-    "label_intrusion": "Which name fits the text worst?",
+    "optimal_label": "Which name fits the text best?",
     "topic_fit": "How well does the text fit the topic?",
 }
 FITS = ("not at all", "hardly", "partly", "well", "fully")
@@ -59,7 +59,7 @@ class Sheet(Displayed):
 
     Parameters
     ----------
-    task : {"word_intrusion", "document_intrusion", "label_intrusion", "topic_fit"}
+    task : {"word_intrusion", "document_intrusion", "optimal_label", "topic_fit"}
     questions : DataFrame
         Columns task, question (an id), perhaps text, the options, and answer (empty).
     key : DataFrame
@@ -119,7 +119,7 @@ class Sheet(Displayed):
 
 
 class _Question(NamedTuple):
-    """Options that are shown together, an intruder last; or the degrees to which a text fits."""
+    """Options that are shown together, the right answer last; or degrees to which a text fits."""
 
     topic: int
     options: Sequence[str]
@@ -194,27 +194,29 @@ def document_intrusion(
     return _sheet("document_intrusion", usable, random_state, ask, 300)
 
 
-def label_intrusion(
+def optimal_label(
     texts: Sequence[str], shares: csr_matrix, names: Sequence[str], random_state: RandomState = 0
 ) -> Sheet:
-    """Ask which of four names of topics fits a text worst, once for each topic.
+    """Ask which of four names of topics fits a text best, once for each topic.
 
-    Three have the largest shares in the text, the intruder has the smallest (Ying, Montgomery and
-    Stewart 2022, "Topics, concepts, and measurement"). `shares` are (n_texts, n_topics).
+    One is that of the topic with the largest share in the text, the others come next (Ying,
+    Montgomery and Stewart 2022, "Topics, concepts, and measurement"). Their other question, which
+    name intrudes, needs texts of several topics. `shares` are (n_texts, n_topics).
     """
-    best = np.where(np.diff(shares.indptr) < N_NAMES, -1, np.ravel(shares.argmax(axis=1)))
+    best = np.where(np.diff(shares.indptr) == 0, -1, np.ravel(shares.argmax(axis=1)))
     rows_of = {t: np.flatnonzero(best == t) for t in range(len(names))}
     usable = [t for t, rows in rows_of.items() if len(rows) and len(names) > N_NAMES]
 
     def ask(topic: int, rng: np.random.Generator) -> Iterator[_Question]:
         row = int(rng.choice(rows_of[topic]))
         weights = shares[[row]].toarray().ravel()
-        order = np.lexsort((rng.random(len(weights)), -weights))[[*range(N_NAMES), -1]].tolist()
-        options = [names[t] for t in order]
+        weights[topic] = np.inf
+        order = np.lexsort((rng.random(len(weights)), -weights))[: N_NAMES + 1].tolist()
+        options = [names[t] for t in reversed(order)]
         if len(set(options)) > N_NAMES:
-            yield _Question(topic, options, order[-1], _shown(texts[row], 600))
+            yield _Question(topic, options, topic, _shown(texts[row], 600))
 
-    return _sheet("label_intrusion", usable, random_state, ask, 80)
+    return _sheet("optimal_label", usable, random_state, ask, 80)
 
 
 def topic_fit(

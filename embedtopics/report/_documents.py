@@ -15,7 +15,7 @@ from embedtopics.plots._theme import cut
 from embedtopics.report import _markup as markup
 
 LENGTH, CELL, LONG = 8000, 4000, 700
-"""Characters of a paragraph, of a cell, and of a cell that HTML folds."""
+"""Characters of a paragraph, of a cell, and of one that HTML folds and documents cut."""
 
 MAX_ROWS = 200
 """Rows of a table."""
@@ -68,28 +68,28 @@ def _shown(
         elif hasattr(content, "to_json") and hasattr(content, "layout"):
             shown += [] if figure is None else [figure(content)]
         else:
-            cells = _cells(content)
+            cells = _cells(content, LONG if figure is None else CELL)
             shown.append(table(*cells) if any(cells) else paragraph("None."))
     return shown
 
 
-def _cells(table: Any) -> tuple[list[str], list[list[str]]]:
+def _cells(table: Any, length: int) -> tuple[list[str], list[list[str]]]:
     """Return the names of the columns that hold something, and the cells as texts on one line."""
     is_named = isinstance(table, Table)
     heads, content = table if is_named else (table.columns, table.to_numpy(object))
-    rows = [[_cell(value) for value in row] for row in content[:MAX_ROWS]]
+    rows = [[cut(_spell(value), length) for value in row] for row in content[:MAX_ROWS]]
     columns = [i for i in range(len(heads)) if any(row[i] for row in rows)]
     names = [cut(str(heads[i]).replace("_", " "), CELL) for i in columns]
     return names, [[row[i] for i in columns] for row in rows]
 
 
-def _cell(value: Any) -> str:
+def _spell(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         value = ", ".join(map(str, value))
     if isinstance(value, (float, np.floating)):
         return "" if value != value else f"{value:.3g}"
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    return "" if value is None else cut(f"{value:,}" if whole else str(value), CELL)
+    return "" if value is None else f"{value:,}" if whole else str(value)
 
 
 def html_sections(sections: Sequence[Section], figures: list[str] | None = None) -> list[str]:

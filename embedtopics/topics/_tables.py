@@ -27,7 +27,7 @@ from embedtopics.evaluation._maps import trustworthiness_and_continuity
 from embedtopics.evaluation._sheets import (
     Sheet,
     document_intrusion,
-    label_intrusion,
+    optimal_label,
     topic_fit,
     word_intrusion,
 )
@@ -212,7 +212,7 @@ LISTED = 20
 
 
 def validation_sheets(result: TopicResult, *, random_state: RandomState = 0) -> tuple[Sheet, ...]:
-    """Make sheets that ask people which words, texts and names do not belong, and which texts do.
+    """Make sheets of questions to people: which words and texts do not belong, which names fit.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def validation_sheets(result: TopicResult, *, random_state: RandomState = 0) -> 
     Returns
     -------
     tuple of Sheet
-        "word_intrusion", "document_intrusion", "label_intrusion" and "topic_fit", except sheets
+        "word_intrusion", "document_intrusion", "optimal_label" and "topic_fit", except sheets
         that need more or larger topics: a question for each topic, three in the last. Each distinct
         text counts once. `embedtopics.annotation.ask` puts them on a page.
 
@@ -246,11 +246,12 @@ def validation_sheets(result: TopicResult, *, random_state: RandomState = 0) -> 
     seed = resolve_seed(random_state)
     words, texts = top_words(result, LISTED), result.corpus.document_texts()
     clustering, names = result.clustering, [topic.label for topic in result.topics]
-    topics = [f"{t.label} ({', '.join(t.keywords[:8])})" for t in result.topics]
+    terms = [", ".join(w for w in t.keywords[:8] if w not in t.label) for t in result.topics]
+    topics = [f"{label} ({more})" for label, more in zip(names, terms, strict=True)]
     sheets = (
         word_intrusion(words, result.topic_terms, result.term_counts.terms, seed),
         document_intrusion(texts, clustering.labels, clustering.probabilities, seed),
-        label_intrusion(texts, result.memberships, names, seed),
+        optimal_label(texts, result.memberships, names, seed),
         topic_fit(texts, clustering.labels, topics, seed),
     )
     return tuple(sheet for sheet in sheets if len(sheet))

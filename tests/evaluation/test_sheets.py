@@ -14,7 +14,7 @@ from embedtopics.evaluation._agreement import krippendorff_alpha
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.evaluation._sheets import (
     document_intrusion,
-    label_intrusion,
+    optimal_label,
     read_sheet,
     topic_fit,
     word_intrusion,
@@ -199,17 +199,17 @@ def shares_of(n_texts=40):
     return csr_matrix(shares)
 
 
-def test_the_intruding_name_has_the_smallest_share_of_the_text():
+def test_the_right_name_has_the_largest_share_and_stands_beside_the_next():
     names, texts = [f"topic {i}" for i in range(5)], [f"text {i}" for i in range(40)]
-    sheet = label_intrusion(texts, shares_of(), names, 3)
+    sheet = optimal_label(texts, shares_of(), names, 3)
     assert sorted(sheet.key["topic"]) == [0, 1, 2, 3, 4]
     for shown, key in records(sheet):
         weights = shares_of()[int(shown["text"].split()[1])].toarray().ravel()
         options = [int(shown[f"option_{i}"].split()[1]) for i in range(1, 5)]
-        assert weights[options[key["intruder"] - 1]] == 0 and weights.argmax() == key["topic"]
+        assert options[key["intruder"] - 1] == key["topic"] == weights.argmax()
         assert sorted(weights[options]) == [0.0, 0.2, 0.3, 0.5]
-    assert "Which name fits the text worst?\n\ntext " in sheet.prompts.iloc[0]
-    assert len(label_intrusion(texts, shares_of()[:, :3], names[:3])) == 0
+    assert "Which name fits the text best?\n\ntext " in sheet.prompts.iloc[0]
+    assert len(optimal_label(texts, shares_of()[:, :3], names[:3])) == 0
 
 
 def test_texts_of_a_topic_are_judged_beside_those_of_others():

@@ -194,7 +194,13 @@ class ClusterTree:
 
     def partition(self, n_topics: int) -> Int64Array:
         """Return the cluster of each document among `n_topics`, refined by the vectors."""
-        return self.partitioner.refined(self.partitions.into(n_topics))
+        if n_topics not in self._refined:
+            self._refined[n_topics] = self.partitioner.refined(self.partitions.into(n_topics))
+        return self._refined[n_topics]
+
+    @cached_property
+    def _refined(self) -> dict[int, Int64Array]:
+        return {}
 
     def _heights(self, n_topics: int) -> Float64Array:
         """Return the heights of the merges of a partition, in order."""

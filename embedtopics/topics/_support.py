@@ -67,7 +67,10 @@ def word_gains(
     halves = [group[:n_topics] for group in groups]
     sizes = np.stack([np.asarray(half.sum(axis=1)).ravel() for half in halves])
     n_words = sizes.sum(axis=0)
-    judged = _first_of_each(labels, n_topics)
+    order = np.argsort(labels, kind="stable")
+    begins = np.searchsorted(labels[order], np.arange(n_topics + 1))
+    first_of_each = [order[b : min(e, b + MAX_DOCUMENTS)] for b, e in pairwise(begins)]
+    judged = np.concatenate([*first_of_each, np.empty(0, np.int64)]).astype(np.int64)
     words = holds[judged][:, is_word]
     lifts, starts = _lifts(words, labels[judged], half_of[judged], halves, total)
     lengths = np.diff(starts)
@@ -80,14 +83,6 @@ def word_gains(
         gain = np.where(lengths > 0, mean + np.log(prior / (other_size + prior)), 0.0)
         best = np.maximum(best, _medians(gain, labels[judged], n_topics))
     return np.where(n_words >= total.sum(), np.inf, best), n_words.astype(np.int64)
-
-
-def _first_of_each(labels: Int32Array, n_topics: int) -> Int64Array:
-    """Return the first documents of each topic, in the order of topics."""
-    order = np.argsort(labels, kind="stable")
-    begins = np.searchsorted(labels[order], np.arange(n_topics + 1))
-    first_documents = [order[b : min(e, b + MAX_DOCUMENTS)] for b, e in pairwise(begins)]
-    return np.concatenate([*first_documents, np.empty(0, np.int64)]).astype(np.int64)
 
 
 def _lifts(

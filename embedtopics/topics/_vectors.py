@@ -124,7 +124,16 @@ def matching_encoder(encoder: Any, result: TopicResult) -> BaseEncoder:
     """
     resolved = resolve_encoder(encoder).reading_as(result.settings)
     if not resolved.is_fitted:
-        resolved = resolved.fitted_to(_texts_of_fit(result))
+        settings = result.settings
+        if settings.get(TEXTS) == LEFT_OUT:
+            name = settings.get("encoder")
+            expected = f"given, because that of the fit ({name}) learned from texts that were left "
+            remedy = Remedy("encoder", alternative="give embeddings")
+            raise InputError("encoder", f"{expected}out when the result was shared", remedy=remedy)
+        # Not the texts that came later.
+        n_rows = settings.get(FITTED_ROWS, len(result.corpus))
+        pairs = zip(result.corpus.document_texts(), result.documents.first_rows, strict=True)
+        resolved = resolved.fitted_to([text for text, row in pairs if row < n_rows])
     # Documents are ordered by a hash of their content, so that the first are a fair sample.
     texts, vectors = result.corpus.document_texts(), result.embeddings
 
@@ -133,21 +142,6 @@ def matching_encoder(encoder: Any, result: TopicResult) -> BaseEncoder:
 
     check_encoder(resolved, result.settings, sample, owner="the fit", redo="fit again")
     return resolved
-
-
-def _texts_of_fit(result: TopicResult) -> list[str]:
-    """Return the texts that the encoder of a fit has learned from: not those that came later."""
-    settings = result.settings
-    if settings.get(TEXTS) == LEFT_OUT:
-        why = f"that of the fit ({settings.get('encoder')}) learned from texts that were left out"
-        expected = f"given, because {why} when the result was shared"
-        raise InputError(
-            "encoder", expected, remedy=Remedy("encoder", alternative="give embeddings")
-        )
-    n_rows = settings.get(FITTED_ROWS, len(result.corpus))
-    first_rows = result.documents.first_rows.tolist()
-    texts = result.corpus.document_texts()
-    return [text for text, row in zip(texts, first_rows, strict=True) if row < n_rows]
 
 
 def encode_uncached(

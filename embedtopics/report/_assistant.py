@@ -8,15 +8,13 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import accumulate
+from typing import Any, Literal
 
 from embedtopics._utils.checks import checked_between, require
 from embedtopics.errors import EmbedTopicsError, InputError
 from embedtopics.plots._theme import cut
 from embedtopics.report._search_page import plain
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_HITS, MAX_VALUES = 50, 50
 """Hits of a search, and values of a column."""
@@ -38,12 +36,7 @@ class AssistantTools:
     An assistant reads the docstrings of the tools.
     """
 
-    def __init__(
-        self,
-        index: Any,
-        topics: Callable[[], pd.DataFrame] | None = None,
-        shares: Callable[[str], pd.DataFrame] | None = None,
-    ) -> None:
+    def __init__(self, index: Any, topics: Any = None, shares: Any = None) -> None:
         self._index, self._lock = index, threading.Lock()
         self._topics, self._shares = topics, shares
 
@@ -111,7 +104,6 @@ class AssistantTools:
 
     def topics(self) -> dict[str, Any]:
         """List the topics of the collection: id, label, terms, number and share of documents."""
-        assert self._topics is not None
         frame = self._topics().drop(columns="examples", errors="ignore")
         return _fitting("topics", _cells(frame.to_dict("records")))
 
@@ -120,7 +112,6 @@ class AssistantTools:
 
         by is a metadata column such as source, or a period: day, week, month, quarter, year.
         """
-        assert self._shares is not None
         frame = self._shares(by).drop(columns=["terms", "distinctive"], errors="ignore")
         frame = frame if topic is None else frame[frame["topic"] == topic]
         return _fitting("shares", _cells(frame.to_dict("records")))
@@ -177,10 +168,6 @@ def _cells(rows: Iterable[Mapping[Any, Any]]) -> list[dict[str, Any]]:
 
 def _fitting(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the first rows that an answer has place for, and the number of the others."""
-    n, size = 0, 0
-    for row in rows:
-        size += len(json.dumps(row, ensure_ascii=False, default=str))
-        if size > ANSWER:
-            break
-        n += 1
+    sizes = accumulate(len(json.dumps(row, ensure_ascii=False, default=str)) for row in rows)
+    n = sum(size <= ANSWER for size in sizes)
     return {name: rows[:n], **({"left_out": len(rows) - n} if n < len(rows) else {})}

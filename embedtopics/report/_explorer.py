@@ -29,29 +29,14 @@ STAYS = (
     'pip install "embedtopics[notebook]", and show et.report.explore(result)'
 )
 
-_SCRIPTS = (
-    "scatter.js",
-    "explorer_data.js",
-    "explorer_map.js",
-    "explorer_view.js",
-    "explorer_selection.js",
-    "explorer_lists.js",
-    "explorer.js",
-)
+_PARTS = ("_data", "_map", "_view", "_selection", "_lists", "")
+_SCRIPTS = ("scatter.js", *(f"explorer{part}.js" for part in _PARTS))
 """The scripts of the page, in the order of their dependencies."""
 
 
 @dataclass(frozen=True)
 class InlinePage:
-    """A page that a notebook shows in a frame.
-
-    Parameters
-    ----------
-    page : str
-        HTML.
-    height : int
-        Pixels.
-    """
+    """A page of HTML that a notebook shows in a frame of some height in pixels."""
 
     page: str
     height: int

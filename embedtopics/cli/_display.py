@@ -62,6 +62,7 @@ def spell_interval(value: float, low: float, high: float, *, form: str) -> str:
     return f"{value:{form}} [{low:{form}}, {high:{form}}]"
 
 
+HOUR = 3600.0
 # Numbers are right-aligned; figures also stay on one line; words may be broken.
 COLUMNS: dict[str, dict[str, Any]] = {
     "number": {"justify": "right"},
@@ -172,7 +173,7 @@ def print_inspection(corpus: Corpus, inspection: Inspection, **options: bool) ->
     notes = [*of_files, *inspection.warnings]
     if inspection.is_long:
         notes.append("Most texts are long: with --passages, a text can have several topics.")
-    if inspection.seconds_to_encode > 3600:
+    if inspection.seconds_to_encode > HOUR:
         notes.append(
             "A static encoder takes minutes, and finds nearly as good topics: add --student 20000."
         )

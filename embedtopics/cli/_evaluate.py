@@ -63,9 +63,8 @@ def evaluate(
     for sheet, (path, solution) in written:
         typer.echo(f"{path}: {len(sheet)} questions (key: {solution})")
     if written:
-        first = written[0][1][0]
         typer.echo("\nnext: people fill in the column answer in copies without the keys; then run")
-        typer.echo(f"embedtopics evaluate {results} --answers {first}")
+        typer.echo(f"embedtopics evaluate {results} --answers {written[0][1][0]}")
 
 
 def _ask(result: TopicResult, folder: Path, annotator: str) -> None:

@@ -130,7 +130,8 @@ def regress_uses(
     if isinstance(source, HiddenStates):
         states, table = source, pd.DataFrame(data)
         if len(table) != len(states.texts):
-            raise InputError("data", f"a row for each of the {len(states.texts):,} texts", data)
+            expected = f"a table with a row for each of the {len(states.texts):,} texts"
+            raise InputError("data", expected, found=f"{len(table):,} rows")
         documents = np.arange(len(table))
     else:
         corpus = Corpus.of(source)
@@ -153,6 +154,9 @@ def regress_uses(
         # Sums depend on the order; that of the texts must not show.
         rows = rows[by_text(states, rows)]
         of_text = states.of_text[rows]
+        if len(rows) <= len(terms):
+            found = f"{len(rows)} of {name!r}"
+            raise InputError("words", f"with more uses than {len(terms)} terms", found=found)
         columns = {one: in_years(table[one].iloc[of_text]) for one in variables}
         unit_of_use = pd.factorize(labels[of_text])[0].astype(np.int64)
         is_used = np.ones(len(rows), dtype=np.bool_)
@@ -259,8 +263,9 @@ def _least_squares(x: Float64Array, y: FloatArray, unit_of_use: Int64Array, word
     _, unit_of_use = np.unique(unit_of_use, return_inverse=True)
     n_units = int(unit_of_use.max()) + 1
     if n_units <= x.shape[1]:
-        found = f"{len(x)} in {n_units} units of {word!r}"
-        raise InputError("words", f"uses in more units than the {x.shape[1]} columns", found=found)
+        found = f"{len(x)} uses in {n_units} units of {word!r}"
+        expected = f"with uses in more units than the formula has columns, {x.shape[1]}"
+        raise InputError("words", expected, found=found)
     order = np.argsort(unit_of_use, kind="stable")
     starts = np.searchsorted(unit_of_use[order], np.arange(n_units))
     outcome = y[order].astype(np.float64)

@@ -381,15 +381,8 @@ def _principal_axes(centred: Float64Array) -> Float64Array:
 
 def _procrustes(moving: Float64Array, target: Float64Array) -> Float64Array:
     """Return the rotation or reflection that brings points nearest (Schönemann 1966), (2, 2)."""
-    (a, b), (c, d) = (
-        [float((moving[:, i] * target[:, j]).sum()) for j in range(2)] for i in range(2)
-    )
-    turned, mirrored = np.hypot(a + d, b - c), np.hypot(a - d, b + c)
-    if turned >= mirrored * (1 - 1e-9):
-        angle = np.arctan2(b - c, a + d)
-        return np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    angle = np.arctan2(b + c, a - d)
-    return np.array([[np.cos(angle), np.sin(angle)], [np.sin(angle), -np.cos(angle)]])
+    left, _, right = np.linalg.svd(moving.T @ target)
+    return np.asarray(left @ right)
 
 
 MEASURES = ("1-NN accuracy", "centroid accuracy", "silhouette")

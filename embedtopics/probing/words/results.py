@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from embedtopics._utils.checks import is_number
 from embedtopics._utils.display import Displayed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
@@ -251,11 +252,11 @@ class WordFit:
                 levels = list(column.cat.categories)
                 values[name] = str(value)
                 if str(value) not in levels:
-                    raise InputError("profile", f"with {name} among {', '.join(levels)}", value)
+                    raise InputError("profile", f"one with {name} among {', '.join(levels)}", value)
                 continue
             low, high = column.min(), column.max()
-            if not low <= value <= high:
-                raise InputError("profile", f"with {name} from {low:g} to {high:g}", value)
+            if not is_number(value) or not low <= value <= high:
+                raise InputError("profile", f"one with {name} from {low:g} to {high:g}", value)
         return np.asarray(self.design.matrix_with(**values).mean(axis=0))
 
     def near(self, profile: Mapping[str, Any]) -> BoolArray:

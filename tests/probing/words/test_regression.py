@@ -181,10 +181,10 @@ def test_bad_questions_are_refused_in_one_sentence():
         ("tax", "partei", {}, "covariates"), ("tax", "party", {"units": "who"}, "units"),
         ("tax", "party +", {}, "covariates"), ("tax", "party", {"data": data[:5]}, "data"),
         ("tax", "party", {"reference": {"party": "green"}}, "reference"),
-        ("id1", "party", {}, None),
+        ("id1", "party", {}, "words"),
     ]  # fmt: skip
     for word, covariates, options, parameter in cases:
-        with refuses(parameter) if parameter else pytest.raises(ValueError):
+        with refuses(parameter):
             probing.regress_uses(states, word, covariates, **{"data": data, **options})
     with pytest.raises(ValueError, match="'tax'"):
         probing.regress_uses(states, "taxx", "party", data=data)
@@ -192,6 +192,6 @@ def test_bad_questions_are_refused_in_one_sentence():
         few = data.assign(unit=np.arange(N) % 2, noise=np.random.default_rng(0).normal(size=N))
         probing.regress_uses(states, "tax", "year + noise", units="unit", data=few)
     uses = probing.regress_uses(states, "tax", "party", data=data, n_permutations=9)
-    for profile in ({"partei": "left"}, {"party": "green"}):
+    for profile in ({"partei": "left"}, {"party": "green"}, {"party": "left", "x": 1}):
         with refuses("profile"):
             uses.predict(profile)

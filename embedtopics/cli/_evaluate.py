@@ -101,9 +101,7 @@ def report(
         with ask(validation_sheets(result, random_state=SEED), answers) as study:
             scores = study.scores()
     card = report_card(result, labels=labels, random_state=SEED)
-    title = f"Topics of {result.corpus.source}"
-    written = write_report(result, path, title=title, measures=card, validation=scores)
-    show.say(f"Written to {written}.", soft_wrap=True)
+    show.say(f"Written to {write_report(result, path, measures=card, validation=scores)}.")
 
 
 def _print_card(card: pd.DataFrame) -> None:

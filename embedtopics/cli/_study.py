@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from embedtopics._utils.checks import checked_choice
 from embedtopics.cli import _display as show
 from embedtopics.errors import InputError
 
@@ -26,6 +27,7 @@ RECORD, ENOUGH = "study.json", 0.9
 COLUMNS = ("text", "id", "time", "group")
 CHOICES = ("encoders", "n_topics", "seeds", "words", "truncation")
 KEYS = ("title", "date", "corpus", *COLUMNS, "question", "choices", "exclude", "hypotheses")
+HYPOTHESIS, SIGNS = ("name", "topic", "quantity", "conclusion"), ("above 0", "below 0")
 
 
 def study(
@@ -52,9 +54,9 @@ def study(
         raise InputError(empty[0], "a list with at least one choice", [])
     encoder, n_topics, seed, words, truncation = (values[0] for values in choices.values())
     options = {} if truncation == "auto" else {"long_texts": truncation}
-    resolved = resolve_encoder(encoder, cached=True, **options)
-    model = TopicModel(resolved, n_topics=n_topics, words=words, random_state=seed)
-    main = model.fit(corpus).result_
+    encoder = resolve_encoder(encoder, cached=True, **options)
+    model = TopicModel(encoder, n_topics=n_topics, words=words, random_state=seed).fit(corpus)
+    main = model.result_
     answers = specifications(corpus, **choices, question=content["question"], main=main)
     texts = hashlib.sha256(main.documents.hashes.tobytes()).hexdigest()
     departures = [
@@ -93,13 +95,14 @@ def _read(plan: Path) -> tuple[dict[str, Any], str]:
     except (OSError, ValueError) as error:
         reason = f"{plan} ({error})"
         raise InputError("plan", "a TOML file that can be read", found=reason) from None
-    needed = {"date", "corpus", "question", "choices"}
-    if missing := sorted(needed - content.keys()):
-        raise InputError("plan", f"one with {', '.join(sorted(needed))}", found=f"no {missing[0]}")
-    wrong = [*sorted(content.keys() - {*KEYS}), *sorted(content["choices"].keys() - {*CHOICES})]
-    if wrong:
-        keys = f"{', '.join(KEYS)}; and for choices {', '.join(CHOICES)}"
-        raise InputError("plan", f"one of these keys: {keys}", wrong[0])
+    if missing := sorted({"date", "corpus", "question", "choices"} - {*content}):
+        raise InputError("plan", "one with this key", found=f"no {missing[0]}")
+    parts = [("plan", KEYS, content), ("choices", CHOICES, content["choices"])]
+    parts += [("hypotheses", HYPOTHESIS, one) for one in content.get("hypotheses", ())]
+    for name, keys, part in parts:
+        if wrong := sorted(part.keys() - {*keys}):
+            raise InputError(name, f"of the keys {', '.join(keys)}", found=wrong[0])
+        checked_choice(part.get("conclusion", SIGNS[0]), "conclusion", SIGNS)
     if not isinstance(content["date"], datetime.date):
         raise InputError("date", "a date without quotation marks, 2026-11-28", content["date"])
     return content, hashlib.sha256(raw).hexdigest()
@@ -163,11 +166,10 @@ def _tested(answers: Specifications, hypothesis: Mapping[str, Any]) -> dict[str,
         raise InputError("quantity", expected, hypothesis["quantity"])
     quantity, label = rows["quantity"].iloc[0], rows["label"].iloc[0]
     rows = rows[rows["quantity"] == quantity]
-    is_above = hypothesis.get("conclusion", "above 0") == "above 0"
-    share = float((rows["low"] > 0 if is_above else rows["high"] < 0).mean())
-    said = f"{hypothesis.get('name', label)} ({label}; {quantity}; "
-    said += f"{'above' if is_above else 'below'} 0): in {share:.0%} of {len(rows)} specifications, "
-    said += "supported" if share >= ENOUGH else "not supported"
+    sign = hypothesis.get("conclusion", SIGNS[0])
+    share = float((rows["low"] > 0 if sign == SIGNS[0] else rows["high"] < 0).mean())
+    name, verdict = hypothesis.get("name", label), "not " * (share < ENOUGH) + "supported"
     place = answers.summary.query("topic == @topic and quantity == @quantity").index[0]
-    said += f". In detail: {answers.verdict[place]}"
-    return {**hypothesis, "share": share, "said": said, "shown": (topic, quantity)}
+    claim = f"{name} ({label}; {quantity}; {sign}): in {share:.0%} of {len(rows)} specifications, "
+    claim += f"{verdict}. In detail: {answers.verdict[place]}"
+    return {**hypothesis, "share": share, "said": claim, "shown": (topic, quantity)}

@@ -99,6 +99,8 @@ def test_a_plan_changed_after_its_date_is_named(plan):
         ("date = 2026-01-05", 'date = "2026-01-05"', "a date without quotation marks"),
         ("shorter_than", "longer_than", "longer_than"),
         ('quantity = "date"', 'quantity = "mood"', "mood"),
+        ('quantity = "date"', 'quantity = "date"\nsign = "+"', "sign"),
+        ('"below 0"', '"rises"', "rises"),
         ("articles.csv", "nothing.csv", "nothing.csv"),
         ('encoders = ["tfidf"]', "encoders = []", "at least one choice"),
     ],

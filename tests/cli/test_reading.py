@@ -31,11 +31,8 @@ def test_export_writes_what_it_says(result, folder, tmp_path):
     assert sheets["documents"]["id"].tolist() == documents(result)["id"].tolist()
     done = run("export", folder, "--out", tmp_path / "f", "--what", "topics", "--what", "terms")
     assert done.exit_code == 0
-    assert {p.name for p in (tmp_path / "f").iterdir()} == {
-        "topics.csv",
-        "terms.csv",
-        "manifest.json",
-    }
+    files = {"topics.csv", "terms.csv", "manifest.json"}
+    assert {path.name for path in (tmp_path / "f").iterdir()} == files
 
 
 def test_find_prints_the_topics(result, folder):
@@ -60,28 +57,14 @@ def test_errors_are_one_line(folder, tmp_path):
     assert "--by must be" in refused("find", folder, "river", "--by", "magic")
 
 
-COMMANDS = {
-    "find": ("river", "--by", "terms"),
-    "export": ("--out", "all"),
-    "evaluate": (),
-    "hierarchy": (),
-    "over-time": (),
-    "by-group": (),
-}
-
-
-def arguments_of(command, place, tmp_path):
-    return (
-        command,
-        place,
-        *(tmp_path / part if part == "all" else part for part in COMMANDS[command]),
-    )
+COMMANDS = ("find", "export", "evaluate", "hierarchy", "over-time", "by-group")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_results_and_their_model_are_opened_as_one(command, result, folder, tmp_path):
-    whole = run(*arguments_of(command, folder, tmp_path / "a"))
-    alone = run(*arguments_of(command, folder / "model", tmp_path / "a"))
+    options = {"find": ("river", "--by", "terms"), "export": ("--out", tmp_path / "all")}
+    whole = run(command, folder, *options.get(command, ()))
+    alone = run(command, folder / "model", *options.get(command, ()))
     assert whole.exit_code == alone.exit_code == 0, whole.output + alone.output
     assert whole.output and whole.output == alone.output
     assert et.topics.load_result(folder).labels.tolist() == result.labels.tolist()

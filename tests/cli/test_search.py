@@ -130,9 +130,8 @@ def test_evaluates_as_the_functions_do(index, tmp_path):
     scores = {}
     for mode in ("dense", "lexical", "hybrid"):
         hits = loaded.search(["closure of hospitals", "late trains"], 5, mode)
-        scores[mode] = et.evaluation.retrieval(
-            hits, qrels, [5], query_ids=["q1", "q2"], random_state=0
-        )
+        options = {"query_ids": ["q1", "q2"], "random_state": 0}
+        scores[mode] = et.evaluation.retrieval(hits, qrels, [5], **options)
         rows_of = read[read["mode"] == mode].drop(columns="mode").reset_index(drop=True)
         pd.testing.assert_frame_equal(rows_of, scores[mode].to_frame())
         ndcg = scores[mode].scores["ndcg@5"]
@@ -158,9 +157,8 @@ def test_bad_input(index, tmp_path):
     assert "mode must be" in refused("search", index, "x", "--mode", "magic")
     line = refused("search", index, "x", "--encoder", "all-MiniLM-L6-v2")
     assert "the encoder of the index" in line
-    assert "--out must be a file whose name ends in .csv" in refused(
-        "search", index, "x", "--out", tmp_path / "thesis.docx"
-    )
+    line = refused("search", index, "x", "--out", tmp_path / "thesis.docx")
+    assert "--out must be a file whose name ends in .csv" in line
     queries, qrels = judged(tmp_path)
     refused("search-eval", index, tmp_path / "no.csv", qrels)
     refused("search-eval", index, queries, tmp_path / "no.tsv")

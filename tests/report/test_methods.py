@@ -24,10 +24,6 @@ def fit(texts=TEXTS, vectors=VECTORS, **parameters):
     return model.fit(texts, embeddings=vectors).result_
 
 
-def said_of(result):
-    return methods_text(result)
-
-
 def with_note(name, message):
     return replace(PLAIN, decisions=(*PLAIN.decisions, Decision("encoder", name, 0.5, message)))
 
@@ -49,14 +45,8 @@ PATHS = {
         lambda: fit(constraints=ManualLabels([THEMES[i % 3] for i in range(90)])),
         "People gave the topics of the texts.",
     ),
-    "edits": (
-        lambda: topics.rename(topics.merge(PLAIN, [0, 1]), {0: "Both"}),
-        "After the fit: merged",
-    ),
-    "truncation": (
-        lambda: with_note("truncated", "9 % of the texts were cut."),
-        "9 % of the texts",
-    ),
+    "edits": (lambda: topics.merge(PLAIN, [0, 1]), "After the fit: merged"),
+    "truncation": (lambda: with_note("truncated", "9 % of texts were cut."), "9 % of texts"),
     "windows": (lambda: with_note("long_texts", "Means over windows."), "Means over windows."),
     "passages": (lambda: fit(Corpus(TEXTS).passages()), "90 rows were cut into 90 passages."),
     "exclusions": (
@@ -72,7 +62,7 @@ PATHS = {
 @pytest.mark.parametrize("path", PATHS)
 def test_the_paragraph_is_built_from_what_was_done(path):
     make, sentence = PATHS[path]
-    paragraph = said_of(make())
+    paragraph = methods_text(make())
     assert sentence in paragraph
     others = {"number", "edits", "zero-shot", "manual labels", "outliers", "exclusions"} - {path}
     assert not [name for name in others if PATHS[name][1] in paragraph]

@@ -225,10 +225,8 @@ def _pool_rare_levels(
     other = OTHER
     while other in n_units.index[is_frequent]:
         other = f"({other})"
-    message = (
-        f"{len(rare):,} levels of {name!r} with fewer than {MIN_UNITS} units are pooled "
-        f"as {other!r}."
-    )
+    few = f"{len(rare):,} levels of {name!r} with fewer than {MIN_UNITS} units"
+    message = f"{few} are pooled as {other!r}."
     decision = Decision("inference", f"{name}_levels_pooled", len(rare), message)
     return np.where(np.isin(texts, rare.to_numpy(dtype=object)), other, texts), [decision]
 

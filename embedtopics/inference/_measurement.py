@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from embedtopics._utils.checks import checked_choice, resolve_seed
+from embedtopics._utils.checks import checked_choice, is_number, resolve_seed
 from embedtopics._utils.display import spell_count
 from embedtopics.corpus._texts import is_missing
 from embedtopics.decisions import Decision
@@ -131,6 +131,8 @@ class Measurement:
     classes : tuple or None
         None for numbers.
     decisions : tuple of Decision
+    draws : float64 ndarray of shape (n_rows, n_draws) or None
+        Values that the gold numbers could have had, whose spread adds to the errors of `regress`.
 
     Raises
     ------
@@ -153,6 +155,7 @@ class Measurement:
     sample: Sample
     data: pd.DataFrame
     decisions: tuple[Decision, ...]
+    draws: Float64Array | None = None
 
     def __init__(
         self,
@@ -216,7 +219,7 @@ class Measurement:
         self._set(name, classes, truth, proxy, naive, sample, frame, tuple(decisions))
 
     def _set(self, *values: Any) -> None:
-        for field, value in zip(self.__dataclass_fields__, values, strict=True):
+        for field, value in zip(self.__dataclass_fields__, values, strict=False):
             object.__setattr__(self, field, value)
 
     @classmethod
@@ -225,6 +228,13 @@ class Measurement:
         new = cls.__new__(cls)
         new._set(*values)
         return new
+
+    def at_draw(self, draw: int) -> Measurement:
+        """Return the measurement with the values of a draw; itself if it has none."""
+        if self.draws is None:
+            return self
+        values = [self.draws[:, [draw % self.draws.shape[1]]]] * 3
+        return Measurement.of_columns(self.name, None, *values, self.sample, self.data, ())
 
     @classmethod
     def from_frame(
@@ -279,8 +289,8 @@ class Measurement:
             raise InputError("topics", f"ids of topics, 0 to {result.n_topics - 1}", topics)
         rows = np.flatnonzero(result.documents.of_row >= 0)
         document = result.documents.of_row[rows]
-        if len(values := list(gold)) != len(result.documents.of_row):
-            found = f"{len(values):,} for {len(result.documents.of_row):,}"
+        if len(values := list(gold)) != (n_rows := len(result.documents.of_row)):
+            found = f"{len(values):,} for {n_rows:,}"
             raise InputError("gold", "one value for each row of the corpus", found=found)
         predictions = {
             "topic": np.isin(result.clustering.labels, ids)[document].astype(np.float64),
@@ -300,9 +310,8 @@ class Measurement:
     def __repr__(self) -> str:
         """Return the name, the classes and the numbers of rows."""
         of = "a number" if self.classes is None else ", ".join(map(str, self.classes))
-        return (
-            f"Measurement({self.name!r}: {of}; {self.sample.is_gold.sum():,} of {len(self):,} gold)"
-        )
+        n_gold = self.sample.is_gold.sum()
+        return f"Measurement({self.name!r}: {of}; {n_gold:,} of {len(self):,} gold)"
 
 
 _KINDS = ("auto", "class", "number")
@@ -311,9 +320,7 @@ _KINDS = ("auto", "class", "number")
 def _classes(values: list[Any], is_gold: BoolArray, kind: str) -> tuple[Any, ...] | None:
     """Return the classes in ascending order, or None for numbers."""
     distinct = set(value for value, is_used in zip(values, is_gold, strict=True) if is_used)
-    numeric = all(
-        isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in distinct
-    )
+    numeric = all(map(is_number, distinct))
     if kind == "auto" and numeric:
         whole = all(float(value).is_integer() for value in distinct)
         kind = "class" if whole and len(distinct) <= MOST_CLASSES else "number"
@@ -329,11 +336,9 @@ def _classes(values: list[Any], is_gold: BoolArray, kind: str) -> tuple[Any, ...
 
 def _plain(value: Any) -> Any:
     """Return a number as Python's own, whole ones as integers; other values as they are."""
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, int | float | np.number):
+    if is_number(value):
         return int(value) if float(value).is_integer() else float(value)
-    return value
+    return bool(value) if isinstance(value, np.bool_) else value
 
 
 def _codes(values: Any, n: int, parameter: str) -> Int64Array:

@@ -25,6 +25,7 @@ from embedtopics.inference._measurement import Measurement, Sample
 from embedtopics.inference.results import Regression
 from embedtopics.protocols import Float64Array, Int64Array
 
+N_DRAWS = 50
 FAMILIES = ("linear", "logistic", "multinomial", "poisson")
 
 
@@ -80,7 +81,8 @@ def regress(
     Hinck, Stewart and Wei 2023); k minimizes the variance of each coefficient, from 0 to 1, as in
     PPI++ (Angelopoulos, Duchi and Zrnic 2023). A prediction of a covariate in probabilities enters
     by the expected equations. Standard errors are robust to heteroscedasticity and to dependence
-    within units (HC3), with Student's t for the effective number of gold units.
+    within units (HC3), with Student's t for the effective number of gold units. Draws of a
+    measurement add the variance of coefficients over them (Rubin 1987).
     """
     checked_between(confidence, "confidence", 0, 1)
     by_name = _by_name(measurements)
@@ -93,8 +95,8 @@ def regress(
     if not measured and left not in by_name:
         raise InputError("formula", f"one with a measured variable ({', '.join(by_name)})", formula)
     rows, n = design.rows, np.arange(len(design.rows))
-    sample = first.sample.take(rows)
-    x, inside = design.matrix, sample.is_gold
+    sample, x = first.sample.take(rows), design.matrix
+    inside = sample.is_gold
     if inside.sum() <= x.shape[1] + 1:
         found = f"{inside.sum()} for {x.shape[1]} coefficients"
         raise InputError("gold", "more rows than coefficients", found=found)
@@ -102,18 +104,26 @@ def regress(
     gold = EquationFit(family, of_gold, sample)
     if (column := gold.separated_by()) is not None:
         remedy = 'use family="linear", leave it out, or code more rows'
+        expected = "one that does not separate the gold rows"
         found = f"{design.columns[column]!r}, which makes some classes certain"
-        raise InputError(
-            "formula", "one that does not separate the gold rows", None, remedy, found=found
-        )
+        raise InputError("formula", expected, None, remedy, found=found)
     corrected, factor = _corrected(gold, _expanded(design, proxy, by_name, measured))
+    by_draws: Any = 0.0
+    if any(one.draws is not None for one in by_name.values()):
+        options: Any = {"family": family, "target": target, "reference": reference}
+        drawn = ([one.at_draw(i) for one in by_name.values()] for i in range(N_DRAWS))
+        values = np.array([regress(formula, one, **options).corrected.value for one in drawn])
+        by_draws = np.cov(values, rowvar=False) * (1 + 1 / N_DRAWS)
+    corrected, gold_alone = (
+        fit._replace(covariance=fit.covariance + by_draws) for fit in (corrected, gold.estimate())
+    )
     if measured:
         x = design.matrix_with(**{name: _cells(by_name[name])[rows] for name in measured})
     ones = np.ones(len(n))
     naive = EquationFit(family, Equations(x, guess, ones, n), Sample.of(ones, n * 0, sample.unit))
     return Regression(
         corrected=corrected.coefficients(confidence),
-        gold=gold.estimate().coefficients(confidence),
+        gold=gold_alone.coefficients(confidence),
         naive=naive.estimate().coefficients(confidence),
         names=tuple((str(one), column) for one in classes for column in design.columns),
         power=factor,
@@ -213,8 +223,8 @@ def _outcome(
     target = one.classes[-1] if target is None and len(one.classes) == 2 else target
     if target not in one.classes:
         raise InputError("target", f"one of {', '.join(map(repr, one.classes))}", target)
-    place = [one.classes.index(target)]
-    return [array[:, place] for array in arrays], family or "linear", (target,)
+    column = one.classes.index(target)
+    return [array[:, [column]] for array in arrays], family or "linear", (target,)
 
 
 def _corrected(gold: EquationFit, predicted: Equations) -> tuple[FitEstimate, Float64Array]:

@@ -119,6 +119,11 @@ class _Cells:
         self.gold_variance = np.square(a).sum(axis=0) + smoothing
         holds_gold = self.sample.by_unit(is_gold[:, None].astype(np.float64))[:, 0] > 0
         self.variance_of_gold = np.square(added[holds_gold]).sum(axis=0) + smoothing
+        if measurement.draws is not None:
+            means = [_means(one, self.sample.weight, cells, n_cells) for one in measurement.draws.T]
+            by_draws = np.atleast_2d(np.cov(np.array(means), rowvar=False))
+            self.covariance = self.covariance + by_draws
+            self.gold_variance = self.gold_variance + by_draws.diagonal()
         self.n = np.bincount(cells[cells >= 0], minlength=n_cells)
         counted = cells[is_gold & (cells >= 0)]
         self.n_gold = np.bincount(counted, minlength=n_cells)
@@ -177,21 +182,16 @@ class _Cells:
         value, gold = float(self.value[cell]), float(self.gold[cell])
         variance = float(self.covariance[cell, cell])
         gold_variance, n_gold = float(self.gold_variance[cell]), int(self.n_gold[cell])
-        if self.is_share:
-            value = min(max(value, 0.0), 1.0)
-        parts = None
+        value = min(max(value, 0.0), 1.0) if self.is_share else value
         if n_gold < 2:
             value = gold = np.nan
-        else:
-            of_gold = float(self.variance_of_gold[cell])
-            parts = Variance(of_gold, max(variance - of_gold, 0.0))
+        of_gold = float(self.variance_of_gold[cell])
+        parts = Variance(of_gold, max(variance - of_gold, 0.0)) if n_gold > 1 else None
         ends = self._interval(value, variance, cell, confidence, self.gain)
         gold_ends = self._interval(gold, gold_variance, cell, confidence, 1.0)
         effective = n_gold * gold_variance / variance if variance > 0 else np.nan
-        counts, naive = (int(self.n[cell]), n_gold), float(self.naive[cell])
-        return MeasuredShare(
-            group, name, *counts, value, *ends, gold, *gold_ends, naive, effective, parts
-        )
+        values = (value, *ends, gold, *gold_ends, float(self.naive[cell]), effective, parts)
+        return MeasuredShare(group, name, int(self.n[cell]), n_gold, *values)
 
     def _interval(
         self, value: float, variance: float, cell: int, confidence: float, gain: float

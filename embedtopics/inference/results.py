@@ -156,8 +156,7 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
         correlation = float(self.correlations[name][a, b])
         ends = [np.array([row.estimate, row.low, row.high]) for row in (rows[a], rows[b])]
         (p1, l1, h1), (p2, l2, h2) = (one.tolist() for one in ends)
-        value = p1 - p2
-        low = value - _together(p1 - l1, h2 - p2, correlation)
+        value, low = p1 - p2, p1 - p2 - _together(p1 - l1, h2 - p2, correlation)
         high = value + _together(h1 - p1, p2 - l2, correlation)
         # The half of the interval that faces no difference gives the p-value.
         half = value - low if value > 0 else high - value

@@ -19,5 +19,7 @@ from ._mixture import mixture as mixture
 from ._mixture import tokens as tokens
 from ._over_time import by_group as by_group
 from ._over_time import over_time as over_time
+from ._scale import axis as axis
+from ._scale import positions as positions
 from ._word_map import word_map as word_map
 from ._word_map import word_paths as word_paths

@@ -2,6 +2,7 @@ from ._contextualization import contextualization as contextualization
 from ._extract import hidden_states as hidden_states
 from ._extract import random_states as random_states
 from ._layers import pooled as pooled
+from ._scale import Scale as Scale
 from ._tasks import sentence_task as sentence_task
 from ._tasks import text_task as text_task
 from ._tasks import token_task as token_task

@@ -2,18 +2,24 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from embedtopics._utils.display import Displayed
+from embedtopics._utils.display import Displayed, excerpt
+from embedtopics.corpus import Corpus
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
-from embedtopics.evaluation.results import ScoreTable
+from embedtopics.evaluation._bootstrap import bounded_interval, resampled_means
+from embedtopics.evaluation.results import Estimate, ScoreTable
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array
+
+if TYPE_CHECKING:
+    from embedtopics.inference import Measurement
+    from embedtopics.inference.results import MeasuredShares
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -408,3 +414,145 @@ class Treebank(Displayed):
         for name in self.columns:
             columns[name] = [cell for one in self.sentences for cell in one.columns[name]]
         return pd.DataFrame(columns)
+
+
+def intervals(values: Any, draws: Float64Array, df: float) -> tuple[Float64Array, Float64Array]:
+    """Return 95 % intervals (n,) of values by their draws (n, n_draws); NaN without draws."""
+    from scipy.special import stdtrit
+
+    error = draws.std(axis=1, ddof=1) if draws.shape[1] else np.full(len(values), np.nan)
+    reach = error * stdtrit(max(df, 1), 0.975)
+    return values - reach, values + reach
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Positions(Displayed):
+    """Positions of texts on an axis.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    values : float64 ndarray of shape (n_rows,)
+        NaN for rows without text.
+    draws : float64 ndarray of shape (n_rows, n_draws)
+        Positions on axes of resampled seeds or scored texts.
+    df : int
+        Degrees of freedom of the axis; 0 if it has no draws.
+    encoder : str
+    decisions : tuple of Decision
+    """
+
+    corpus: Corpus
+    values: Float64Array
+    draws: Float64Array
+    df: int
+    encoder: str
+    decisions: tuple[Decision, ...] = ()
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.values)
+
+    def _summary(self) -> str:
+        return f"{len(self):,} texts, {self.encoder}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per text: id, text, position, low, high and the metadata.
+
+        The interval covers the choice of the seeds alone.
+        """
+        low, high = intervals(self.values, self.draws, self.df)
+        places = pd.DataFrame({"position": self.values, "low": low, "high": high})
+        frame = self.corpus.to_frame()
+        places.index = frame.index
+        rest = frame.columns.difference(["id", "text", *places], sort=False)
+        return pd.concat([frame[["id", "text"]], places, frame[rest]], axis=1)
+
+    def ends(self, k: int = 5) -> pd.DataFrame:
+        """Return the k different texts at either end, the highest first."""
+        frame = self.to_frame().dropna(subset="position").drop_duplicates("text")
+        frame = frame.sort_values(["position", "text"], ascending=[False, True])
+        both = pd.concat([frame.head(k), frame.tail(max(0, min(k, len(frame) - k)))])
+        return both[["position", "id", "text"]].assign(text=[excerpt(one) for one in both["text"]])
+
+    def within(self, labels: Any) -> "Positions":
+        """Return differences from the mean of each row's topic; see `Scale.positions`."""
+        topics = np.asarray(labels)
+        if len(topics) != len(self):
+            expected = f"topics of the {len(self):,} rows"
+            raise InputError("within", expected, found=f"{len(topics):,} rows")
+        both = pd.DataFrame(np.column_stack([self.values, self.draws]))
+        centered = (both - both.groupby(topics).transform("mean")).to_numpy()
+        metadata = self.corpus.metadata.assign(topic=topics)
+        corpus = Corpus(list(self.corpus.texts), ids=list(self.corpus.ids), metadata=metadata)
+        return replace(self, corpus=corpus, values=centered[:, 0], draws=centered[:, 1:])
+
+    def by(
+        self, by: str | list[str], *, units: str | None = None, every: str = "month"
+    ) -> "MeasuredShares":
+        """Return the mean position of each group, with intervals over both seeds and units.
+
+        Parameters
+        ----------
+        by : str or list of str
+            Columns of the metadata, such as "speaker", or ["date", "party"].
+        units : str, optional
+            Column of the units that are independent, such as "speaker"; by default the rows.
+        every : {"day", "week", "month", "quarter", "year"}
+            Periods of columns of dates.
+
+        Returns
+        -------
+        MeasuredShares
+        """
+        from embedtopics.inference import shares
+
+        return shares(self.to_measurement(units=units), by=by, every=every)
+
+    def agreement(self, other: "Positions") -> Estimate:
+        """Return the correlation with positions of the same rows by other seeds or encoders."""
+        if list(self.corpus.texts) != list(other.corpus.texts):
+            raise InputError("other", "positions of the same texts")
+        is_used = ~np.isnan(self.values) & ~np.isnan(other.values)
+        x, y = ((v - v.mean()) / v.std() for v in (self.values[is_used], other.values[is_used]))
+        drawn = resampled_means(np.column_stack([x * y, x, y, x * x, y * y])).T
+        spread = np.sqrt((drawn[3] - drawn[1] ** 2) * (drawn[4] - drawn[2] ** 2))
+        drawn = (drawn[0] - drawn[1] * drawn[2]) / spread
+        value, n = float((x * y).mean()), len(x)
+        low, high = bounded_interval(value, drawn, n, bounds=(-1.0, 1.0))
+        return Estimate(value, float(low), float(high), n, drawn, n, (-1.0, 1.0))
+
+    def to_measurement(self, gold: Any = None, **options: Any) -> "Measurement":
+        """Return the positions as a variable for `inference.shares` and `inference.regress`.
+
+        Parameters
+        ----------
+        gold : array_like of shape (n_rows,), optional
+            Positions that people gave to a random sample, NaN for the other rows. The positions
+            then are predictions, whose errors are corrected. Without gold, positions count as the
+            truth, and the choice of the seeds adds to the errors.
+        **options
+            `name` (by default "position"), `units`, and with gold `sampling`, `strata`,
+            `probability`; see `inference.Measurement`.
+
+        Returns
+        -------
+        Measurement
+        """
+        from scipy.special import ndtri, stdtrit
+
+        from embedtopics.inference import Measurement
+
+        rows = np.flatnonzero(~np.isnan(self.values))
+        data, values = self.corpus.metadata.iloc[rows], self.values[rows]
+        options = {"name": "position", "data": data, "kind": "number"} | options
+        if isinstance(options.get("units"), str):
+            options["units"] = data[options["units"]]
+        if gold is not None:
+            return Measurement(np.asarray(gold)[rows], values, **options)
+        measured = Measurement(values, values, sampling="random", **options)
+        # Wider by as much as Student's t of the seeds reaches further than a normal distribution.
+        wider = stdtrit(max(self.df, 1), 0.975) / ndtri(0.975)
+        draws = self.draws[rows] if self.df else np.full((len(rows), 2), np.nan)
+        draws = values[:, None] + wider * (draws - values[:, None])
+        return Measurement.of_columns(*vars(measured).values(), draws)

@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-from embedtopics.encoders.sentence._checkpoint import Scale, read_checkpoint
+from embedtopics.encoders.sentence._checkpoint import UnitLength, read_checkpoint
 from embedtopics.errors import ModelLoadError
 from tests.encoders.conftest import PACKAGE
 
@@ -19,7 +19,7 @@ def folder(tiny_bert, tmp_path):
 
 def test_a_plain_folder_is_pooled_by_mean_and_normalised(folder):
     checkpoint = read_checkpoint(folder)
-    assert (checkpoint.pooling, checkpoint.steps) == (("mean",), (Scale(),))
+    assert (checkpoint.pooling, checkpoint.steps) == (("mean",), (UnitLength(),))
     assert (checkpoint.max_length, checkpoint.position_limit) == (32, 32)
     assert checkpoint.weights == (folder / "model.safetensors",)
     edit_json(folder / "tokenizer_config.json", model_max_length=20)
@@ -32,7 +32,7 @@ def test_a_plain_folder_is_pooled_by_mean_and_normalised(folder):
 def test_a_sentence_transformers_folder_says_how(make_sentence_folder, pooling, normalize, legacy):
     checkpoint = read_checkpoint(make_sentence_folder(pooling, normalize, legacy=legacy))
     assert checkpoint.pooling == (pooling,)
-    assert checkpoint.steps == (Scale(),) * normalize
+    assert checkpoint.steps == (UnitLength(),) * normalize
     assert checkpoint.max_length == 12
     # A declared length stays within the positions.
     assert read_checkpoint(make_sentence_folder(max_length=4096)).max_length == 32

@@ -78,11 +78,11 @@ class Dense:
 
 
 @dataclass(frozen=True)
-class Scale:
+class UnitLength:
     """Vectors are scaled to length 1."""
 
 
-Step: TypeAlias = Dense | Scale
+Step: TypeAlias = Dense | UnitLength
 _ACTIVATIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "Identity": lambda values: values,
     "Tanh": np.tanh,
@@ -93,7 +93,7 @@ _ACTIVATIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
 def finish(vectors: FloatArray, steps: tuple[Step, ...]) -> FloatArray:
     """Do to pooled vectors (n_texts, n_pooled) what comes after the pooling."""
     for step in steps:
-        if isinstance(step, Scale):
+        if isinstance(step, UnitLength):
             lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
             vectors = vectors / np.maximum(lengths, np.float32(1e-12))
         else:
@@ -109,7 +109,7 @@ class Checkpoint:
     weights: tuple[Path, ...]
     tokenizer_files: tuple[Path, ...]
     pooling: tuple[str, ...] = ("mean",)
-    steps: tuple[Step, ...] = (Scale(),)
+    steps: tuple[Step, ...] = (UnitLength(),)
     pools_prompt: bool = True
     width: int | None = None
     max_length: int = _DEFAULT_MAX_LENGTH
@@ -279,7 +279,7 @@ def _poolings_of(config: dict[str, Any], folder: Path) -> tuple[str, ...]:
 
 def _read_step(kind: str, folder: Path) -> Step | None:
     if kind == "Normalize":
-        return Scale()
+        return UnitLength()
     if kind == "Dropout":  # does nothing outside of training
         return None
     path = required(folder / "config.json")
@@ -404,7 +404,7 @@ def write_checkpoint(folder: Path, recipe: Recipe) -> None:
         parameter = "trust_remote_code" if recipe.trusts_code else "dimensions"
         expected = "left out: the folder of a checkpoint does not hold it"
         raise InputError(parameter, expected, recipe.trusts_code or recipe.dimensions)
-    steps = [*recipe.steps, *[Scale()] * recipe.normalize]
+    steps = [*recipe.steps, *[UnitLength()] * recipe.normalize]
     kinds = ["Pooling", *("Dense" if isinstance(step, Dense) else "Normalize" for step in steps)]
     modules = modules_of("Transformer", *kinds)
     _, pooling, *paths = (module["path"] for module in modules)

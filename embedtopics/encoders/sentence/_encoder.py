@@ -35,7 +35,7 @@ from embedtopics.encoders.sentence._checkpoint import (
     POOLINGS,
     Dense,
     Recipe,
-    Scale,
+    UnitLength,
     finish,
     write_checkpoint,
 )
@@ -189,7 +189,7 @@ class SentenceEncoder(BaseEncoder):
         if prompts:
             checkpoint = replace(checkpoint, prompts={**checkpoint.prompts, **prompts})
         steps, limit = checkpoint.steps, checkpoint.position_limit
-        ends_scaled = bool(steps) and isinstance(steps[-1], Scale)
+        ends_scaled = bool(steps) and isinstance(steps[-1], UnitLength)
         max_length = checkpoint.max_length if max_length is None else max_length
         max_length = checked_count(max_length, "max_length", LEAST_LENGTH)
         if limit is not None and max_length > limit:
@@ -508,7 +508,7 @@ class SentenceEncoder(BaseEncoder):
         np.add.at(embeddings, of_part, windowed * weights[:, None])
         embeddings[rows] /= np.bincount(of_part, weights, len(texts))[rows, None].astype(np.float32)
         if self.recipe.normalize:
-            embeddings[rows] = finish(embeddings[rows], (Scale(),))
+            embeddings[rows] = finish(embeddings[rows], (UnitLength(),))
         # A window may be truncated: alone, its text can have more tokens than in the document.
         cut = np.bincount(of_part, in_parts.n_tokens - in_parts.n_seen, len(texts)).astype(np.int32)
         seen = np.where(is_long, np.maximum(tokens.n_tokens - cut, 0), tokens.n_seen)
@@ -577,4 +577,4 @@ class SentenceEncoder(BaseEncoder):
 
     def _finish(self, pooled: FloatArray) -> FloatArray:
         vectors = finish(pooled, self.recipe.steps)[:, : self.recipe.dimensions]
-        return finish(vectors, (Scale(),)) if self.recipe.normalize else vectors
+        return finish(vectors, (UnitLength(),)) if self.recipe.normalize else vectors

@@ -15,7 +15,7 @@ from embedtopics._utils.folders import replacing_folder, write_manifest
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._registry import resolve_exact
-from embedtopics.encoders.sentence._checkpoint import Dense, Recipe, Scale
+from embedtopics.encoders.sentence._checkpoint import Dense, Recipe, UnitLength
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import load_vocabulary
 from embedtopics.encoders.sentence._running import n_leading, tokenize
@@ -50,7 +50,7 @@ def model_of(recipe: Recipe) -> SentenceTransformer:
         sized = [module for module in modules if hasattr(module, "get_embedding_dimension")]
         modules.append(_cut(int(sized[-1].get_embedding_dimension()), recipe.dimensions))
     if recipe.normalize:
-        modules.append(_step(Scale()))
+        modules.append(_step(UnitLength()))
     prompts, name = dict(checkpoint.prompts), None
     if recipe.prompt:
         name = next((key for key, words in prompts.items() if words == recipe.prompt), _PROMPT)
@@ -95,11 +95,11 @@ def _transformer(recipe: Recipe) -> nn.Module:
     return module
 
 
-def _step(step: Dense | Scale) -> nn.Module:
+def _step(step: Dense | UnitLength) -> nn.Module:
     import torch
     from sentence_transformers.sentence_transformer.modules import Normalize
 
-    if isinstance(step, Scale):
+    if isinstance(step, UnitLength):
         return Normalize()
     return _dense(torch.tensor(step.weight), torch.tensor(step.bias), step.activation)
 

@@ -1,0 +1,517 @@
+"""Scales: an axis between seed words, seed texts or scored texts, and positions on it."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from embedtopics._utils.checks import is_whole, resolve_seed
+from embedtopics._utils.machine import one_blas_thread
+from embedtopics.corpus import Corpus
+from embedtopics.corpus._corpus import require_text
+from embedtopics.decisions import Decision, counted
+from embedtopics.encoders._base import unit_vectors
+from embedtopics.encoders._contract import BaseEncoder, can_encode
+from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
+from embedtopics.errors import InputError
+from embedtopics.probing._extract import hidden_states
+from embedtopics.probing._layers import layer_numbers, pooled
+from embedtopics.probing._plan import word_spans
+from embedtopics.probing.results import Positions, intervals
+from embedtopics.probing.words._uses import word_key
+from embedtopics.protocols import Float64Array, Int64Array, RandomState
+
+if TYPE_CHECKING:
+    from embedtopics.topics.results import TopicResult
+
+DEPTH = 2 / 3
+"""Depth of the layer whose words are read: chosen on SST-2 (train) and tweets (validation)."""
+TEXTS_AT_ONCE = 2_000
+MIN_USES, MOST_WORDS = 5, 2_000
+N_DRAWS, N_RANDOM_AXES = 200, 200
+SIMILAR_RANKS = 25
+"""A random word replaces a seed within so many ranks of its frequency, on either side."""
+PENALTIES = np.logspace(-3, 3, 13)
+LEAST_SCORED = 10
+LEAST_RIGHT = 2 / 3
+"""Share of held-out seeds on their own side up to which a fit warns."""
+
+
+@dataclass(frozen=True, eq=False)
+class _AxisReader:
+    """What gives each text its vectors, one array (n_texts, width) for each part.
+
+    The first part is the sentence vector. The second, for transformers alone, is the mean vector of
+    the words at `layer`, less `center`, the mean word of the fit. Both have length one.
+    """
+
+    encoder: BaseEncoder
+    layer: int | None
+    show_progress: bool | None
+    center: Float64Array | None = None
+
+    def sentences(
+        self, texts: Sequence[str], decisions: list[Decision] | None = None
+    ) -> Float64Array:
+        encoding = self.encoder.encode_with_report(texts, show_progress=self.show_progress)
+        if hasattr(encoding.embeddings, "toarray"):
+            remedy = "use FastTextEncoder() for vectors from the corpus alone"
+            raise InputError("encoder", "one of dense vectors", self.encoder.name, remedy)
+        if decisions is not None:
+            n_cut = int((encoding.n_seen < encoding.n_tokens).sum())
+            message = "texts are longer than the encoder reads; Corpus.passages(encoder) cuts them."
+            decisions += counted("probing", "truncated", n_cut, message)
+        return np.asarray(unit_vectors(np.asarray(encoding.embeddings, dtype=np.float64)))
+
+    def words(
+        self, texts: Sequence[str], place_of: Mapping[str, int]
+    ) -> tuple[Float64Array, Int64Array, Float64Array]:
+        """Return the mean of each text's words, their number, and the sums of uses by place."""
+        means, sizes, sums = [], [], np.zeros((len(place_of), 1))
+        for begin in range(0, len(texts), TEXTS_AT_ONCE):
+            some, shown = list(texts[begin : begin + TEXTS_AT_ONCE]), self.show_progress
+            states = hidden_states(some, self.encoder, layers=self.layer or 0, show_progress=shown)
+            of_texts = pooled(states)
+            means.append(of_texts.vectors[0].astype(np.float64))
+            sizes.append(of_texts.n_pieces)
+            places = np.array([place_of.get(word_key(word), -1) for word in states.words])
+            sums = np.zeros((len(place_of), states.width)) if begin == 0 else sums
+            np.add.at(sums, places[places >= 0], states.vectors[0][places >= 0])
+        return np.concatenate(means), np.concatenate(sizes), sums
+
+    def centered(self, means: Float64Array, sizes: Int64Array) -> Float64Array:
+        assert self.center is not None
+        return np.asarray(unit_vectors((means - self.center) * (sizes > 0)[:, None]))
+
+    def parts(self, texts: Sequence[str]) -> list[Float64Array]:
+        if self.center is None:
+            return [self.sentences(texts)]
+        means, sizes, _ = self.words(texts, {})
+        return [self.sentences(texts), self.centered(means, sizes)]
+
+
+@dataclass(frozen=True, eq=False)
+class _AxisReading:
+    """The vectors of the documents of a fit, which a fit with other seeds takes again."""
+
+    key: tuple[Any, ...]
+    reader: _AxisReader
+    parts: list[Float64Array]
+    n_uses: Counter[str]
+    sums: Float64Array  # over the uses of each word of `n_uses`
+    decisions: tuple[Decision, ...]
+
+    @classmethod
+    def of(cls, key: tuple[Any, ...], texts: list[str], reader: _AxisReader) -> _AxisReading:
+        decisions: list[Decision] = []
+        spans = (text[begin:end] for text in texts for begin, end in word_spans(text))
+        n_uses = Counter(map(word_key, spans))
+        parts, sums = [reader.sentences(texts, decisions)], np.zeros((len(n_uses), 1))
+        if reader.layer is not None:
+            means, sizes, sums = reader.words(texts, {word: i for i, word in enumerate(n_uses)})
+            reader = replace(reader, center=sizes @ means / max(1, sizes.sum()))
+            parts.append(reader.centered(means, sizes))
+        return cls(key, reader, parts, n_uses, sums, tuple(decisions))
+
+    def frequent(self) -> list[str]:
+        """Return the most frequent words, by descending frequency."""
+        uses = {word: n for word, n in self.n_uses.items() if n >= MIN_USES and word[0].isalpha()}
+        return sorted(uses, key=lambda word: (-uses[word], word))[:MOST_WORDS]
+
+    def vectors(self, words: Sequence[str]) -> dict[str, tuple[Float64Array, ...]]:
+        """Return the vectors of each word: of the word alone, and of the mean of its uses."""
+        vectors = [self.reader.sentences(words)] if words else []
+        if words and self.reader.center is not None:
+            place_of = {word: i for i, word in enumerate(self.n_uses)}
+            uses = np.array([self.n_uses[word] for word in words])
+            means = self.sums[[place_of[word] for word in words]] / uses[:, None]
+            vectors.append(self.reader.centered(means, uses))
+        return dict(zip(words, zip(*vectors, strict=True), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class _AxisSeeds:
+    """Seeds in alphabetical order, the side of each (1 or -1), and their vectors by part."""
+
+    texts: list[str]
+    side: Int64Array
+    vectors: list[Float64Array]
+
+    def weights(self, counts: Float64Array) -> Float64Array:
+        """Return what each seed adds to an axis, (n_axes, n_seeds), by how often it counts."""
+        sides = [counts * (self.side == side) for side in (1, -1)]
+        above, below = (one / np.maximum(one.sum(axis=-1, keepdims=True), 1) for one in sides)
+        return np.asarray(above - below)
+
+    def drawn(self, rng: np.random.Generator) -> Float64Array:
+        """Draw the seeds of each side with replacement, (n_draws, n_seeds) counts."""
+        counts = np.zeros((N_DRAWS, len(self.texts)))
+        for side in (self.side[0], -self.side[0]):  # sides that are swapped draw the same seeds
+            rows = np.flatnonzero(self.side == side)
+            counts[:, rows] = rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), N_DRAWS)
+        return counts
+
+    def axes(
+        self, counts: Float64Array, parts: list[Float64Array]
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return directions (n_axes, width) and intercepts on which texts have mean 0, spread 1."""
+        directions = []
+        for part, vectors in zip(parts, self.vectors, strict=True):
+            axis = self.weights(counts) @ vectors
+            spread = (part @ axis.T).std(axis=0)
+            directions.append(axis / np.where(spread > 0, spread, 1.0)[:, None])
+        along = np.hstack(parts) @ np.hstack(directions).T
+        spread = along.std(axis=0)
+        if not spread[0] > 1e-6:
+            raise InputError("X", "texts that differ on the axis", found="one position for all")
+        spread = np.where(spread > 0, spread, 1.0)
+        return np.hstack(directions) / spread[:, None], -along.mean(axis=0) / spread
+
+
+class Scale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """An axis that seeds or scored texts define, and the positions of texts and words on it.
+
+    A seed without a blank is a word of the texts; one with a blank is a text of its own. The axis
+    leads from the mean of the negative seeds to that of the positive ones. It has two parts: one
+    between sentence vectors of the seeds, one between the contextual vectors of all their uses in
+    the texts, at two thirds of the depth of a transformer. A position is the mean of both, in
+    standard deviations of the texts of the fit, where the mean is 0.
+
+    Parameters
+    ----------
+    positive, negative : sequence of str
+        Seeds of either end; left out if the fit has scores.
+    encoder : str, path or encoder
+        Any encoder of dense vectors; those without layers give the first part alone.
+    layer : int, "middle" or None
+        Layer whose words are read; None for sentence vectors alone.
+    random_state : int, numpy.random.Generator or None
+    show_progress : bool, optional
+
+    Attributes
+    ----------
+    positions_ : Positions
+        Of the rows of the fit.
+    seeds_ : DataFrame
+        Seed, side, n_uses; `held_out`, the position of the seed on the axis of the others, from the
+        middle between the sides; `own_side`, whether it falls on its own side; and `correlation` of
+        the positions with those without the seed. Empty for scores.
+    words_ : DataFrame
+        Words with at least five uses: word, n_uses, position, low, high, is_seed.
+    explained_, random_explained_ : float
+        Share of the variance of the texts' vectors along the axis; and the median share of axes
+        between random words that are as frequent as the seeds.
+    penalty_, cv_correlation_ : float
+        For scores: the penalty, and the correlation of scores and predictions in five outer folds.
+    decisions_ : list of Decision
+
+    Notes
+    -----
+    Seeds as in latent semantic scaling (Watanabe 2021); scored texts as in Wordscores (Laver and
+    others 2003), by ridge regression with generalized cross-validation. Intervals come from 200
+    resamples of the seeds of each side, or of the scored texts.
+    """
+
+    def __init__(
+        self,
+        positive: Sequence[str] | None = None,
+        negative: Sequence[str] | None = None,
+        *,
+        encoder: Any = DEFAULT_MODEL,
+        layer: int | str | None = "middle",
+        random_state: RandomState = 0,
+        show_progress: bool | None = None,
+    ) -> None:
+        self.positive, self.negative = positive, negative
+        self.encoder, self.layer = encoder, layer
+        self.random_state, self.show_progress = random_state, show_progress
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the axis; warn if random axes explain more, or held-out seeds miss their sides.
+
+        Parameters
+        ----------
+        X : Corpus, or what `Corpus.of` takes
+            Texts; cut long ones first, with `Corpus.passages`. A second fit to the same texts with
+            other seeds, after `set_params`, does not read them again.
+        y : array_like of shape (n_rows,), or encoder
+            Scores of the rows, NaN for rows without one; or the encoder of this fit.
+
+        Raises
+        ------
+        InputError
+            If there is no text, a side has no seed, or a seed is on both sides or in no text.
+        """
+        is_encoder = isinstance(y, str | os.PathLike) or can_encode(y)
+        encoder, scores = (y, None) if is_encoder else (self.encoder, y)
+        corpus, rng = Corpus.of(X), np.random.default_rng(resolve_seed(self.random_state))
+        require_text(corpus)
+        seeds, texts = self._checked_seeds(scores), list(corpus.document_texts())
+        opened = resolve_encoder(encoder).fitted_to(texts)
+        key = (opened.fingerprint or id(opened), self.layer, corpus.distinct().hashes.tobytes())
+        if getattr(self, "_reading", None) is None or self._reading.key != key:
+            self._reading: _AxisReading = _AxisReading.of(key, texts, self._open(opened))
+        reading, self.decisions_ = self._reading, list(self._reading.decisions)
+        words = reading.vectors([*reading.frequent(), *_rare_seeds(seeds, reading)])
+        with one_blas_thread():
+            if scores is None:
+                self._fit_seeds(seeds, words, reading, rng)
+            else:
+                self._fit_scores(scores, corpus, reading.parts, rng)
+            self.positions_ = self._positions(corpus, reading.parts)
+            self.words_ = self._words(words, reading.n_uses)
+        return self
+
+    def _checked_seeds(self, scores: Any) -> dict[str, int]:
+        """Return the side of each seed, 1 or -1, in alphabetical order."""
+        sides = {"positive": self.positive, "negative": self.negative}
+        if scores is not None:
+            if self.positive or self.negative:
+                raise InputError("y", "left out for seeds, which define the axis", found="scores")
+            return {}
+        seeds: dict[str, int] = {}
+        for (name, several), side in zip(sides.items(), (1, -1), strict=True):
+            if isinstance(several, str) or not several or not all(map(str.strip, several)):
+                raise InputError(name, "a list of one or more words or texts", several)
+            keys = [" ".join(one.split()) for one in several]
+            keys = [one if " " in one else word_key(one) for one in keys]
+            if both := [repr(one) for one in keys if seeds.get(one, side) != side]:
+                raise InputError(
+                    name, "without seeds of positive", found=f"{both[0]} on both sides"
+                )
+            seeds |= dict.fromkeys(keys, side)
+        return dict(sorted(seeds.items()))
+
+    def _open(self, encoder: BaseEncoder) -> _AxisReader:
+        number = None
+        if self.layer is not None and (is_whole(self.layer) or encoder.transformer is not None):
+            layers = hidden_states(["-"], encoder, show_progress=False).layers
+            layer = round(DEPTH * layers[-1]) if self.layer == "middle" else self.layer
+            number = layer_numbers(layer, layers)[0]
+        return _AxisReader(encoder, number, self.show_progress)
+
+    def _fit_seeds(
+        self,
+        sides: dict[str, int],
+        words: dict[str, tuple[Float64Array, ...]],
+        reading: _AxisReading,
+        rng: np.random.Generator,
+    ) -> None:
+        """Set the directions, and check the axis by held-out seeds and by random axes."""
+        parts = reading.parts
+        if long := [one for one in sides if " " in one]:
+            of_long = reading.reader.parts(long)
+            words = words | dict(zip(long, zip(*of_long, strict=True), strict=True))
+        vectors = [np.array(one) for one in zip(*(words[one] for one in sides), strict=True)]
+        seeds, n = _AxisSeeds(list(sides), np.array(list(sides.values())), vectors), len(sides)
+        self._directions, self._intercepts = seeds.axes(np.ones((1, n)), parts)
+        self.seeds_ = pd.DataFrame({"seed": seeds.texts})
+        self.seeds_["side"] = np.where(seeds.side > 0, "positive", "negative")
+        self.seeds_["n_uses"] = [reading.n_uses.get(one, 1) for one in seeds.texts]
+        smaller = int(min((seeds.side > 0).sum(), (seeds.side < 0).sum()))
+        self.df_ = n - 2 if smaller > 1 else 0
+        if smaller > 1:
+            without = 1 - np.eye(n)
+            directions, intercepts = seeds.axes(without, parts)
+            places = (np.hstack(vectors) @ directions.T).T  # of each axis and seed
+            held_out = np.diag(places) - (np.abs(seeds.weights(without)) * places).sum(axis=1) / 2
+            stacked = np.hstack(parts)
+            along = stacked @ directions.T + intercepts
+            full = stacked @ self._directions[0] + self._intercepts[0]
+            self.seeds_["held_out"] = held_out
+            self.seeds_["own_side"] = held_out * seeds.side > 0
+            self.seeds_["correlation"] = full @ along / len(full)
+            self._add_draws(*seeds.axes(seeds.drawn(rng), parts), smaller)
+        self._judge(seeds, parts, _random_axes(seeds, words, reading, rng))
+
+    def _add_draws(self, directions: Float64Array, intercepts: Float64Array, n_units: int) -> None:
+        """Keep resampled axes, moved to the axis and spread as wide as samples of `n_units`."""
+        wider = np.sqrt(n_units / (n_units - 1))
+        for name, drawn in (("_directions", directions), ("_intercepts", intercepts)):
+            first = getattr(self, name)
+            setattr(self, name, np.concatenate([first, first + wider * (drawn - drawn.mean(0))]))
+
+    def _judge(
+        self, seeds: _AxisSeeds, parts: list[Float64Array], random: list[Float64Array] | None
+    ) -> None:
+        """Warn where the axis is no better than those between random words."""
+        ones, notes = seeds.weights(np.ones((1, len(seeds.texts)))), []
+        self.explained_ = float(_explained(parts, [ones @ one for one in seeds.vectors])[0])
+        self.random_explained_ = np.nan if random is None else np.median(_explained(parts, random))
+        if self.explained_ < self.random_explained_:
+            shares = f"{self.explained_:.1%} of the variance of the texts, less than the"
+            message = f"The axis explains {shares} {self.random_explained_:.1%} of the median axis "
+            message += "between random words as frequent as the seeds; positions may be noise."
+            notes.append(Decision("probing", "axis", self.explained_, message))
+        right = self.seeds_.get("own_side", pd.Series([True]))
+        if right.mean() <= LEAST_RIGHT:
+            wrong = ", ".join(self.seeds_["seed"][~right].head(5))
+            message = f"Only {right.sum()} of {len(right)} seeds fall on their own side when the "
+            message += f"others define the axis, not {wrong}; they may not share one meaning."
+            notes.append(Decision("probing", "held_out", float(right.mean()), message))
+        if not self.df_:
+            message = "A side has one seed, so positions have no intervals."
+            notes.append(Decision("probing", "one_seed", 1, message))
+        for note in notes:
+            warnings.warn(note.message, stacklevel=4)
+        self.decisions_ += notes
+
+    def _fit_scores(
+        self, scores: Any, corpus: Corpus, parts: list[Float64Array], rng: np.random.Generator
+    ) -> None:
+        """Set the directions by ridge regression, and draw them by one-step bootstrap."""
+        from sklearn.linear_model import RidgeCV
+        from sklearn.model_selection import KFold, cross_val_predict
+
+        y, document = np.asarray(scores, dtype=np.float64), corpus.distinct().of_row
+        if y.shape != (len(corpus),):
+            expected = f"one score for each of {len(corpus):,} rows"
+            raise InputError("y", expected, found=f"an array of shape {y.shape}")
+        rows = np.flatnonzero((document >= 0) & ~np.isnan(y))
+        if len(rows) < LEAST_SCORED or np.ptp(y[rows]) == 0:
+            expected = f"scores of at least {LEAST_SCORED} texts, not all equal"
+            raise InputError(
+                "y", expected, found=f"{len(np.unique(y[rows]))} values in {len(rows)}"
+            )
+        rows = rows[np.lexsort((y[rows], document[rows]))]
+        x, y = np.hstack(parts)[document[rows]], y[rows]
+        fit, middle = RidgeCV(alphas=PENALTIES).fit(x, y), x.mean(axis=0)
+        folds = KFold(5, shuffle=True, random_state=int(rng.integers(2**31)))
+        predicted = cross_val_predict(RidgeCV(alphas=PENALTIES), x, y, cv=folds)
+        self.penalty_, self.df_ = float(fit.alpha_), len(y) - 1
+        self.cv_correlation_ = float(np.corrcoef(predicted, y)[0, 1])
+        self.seeds_ = pd.DataFrame(columns=["seed", "side", "n_uses"])
+        # The intercept is a column without penalty; residuals are those without their own row.
+        errors, x = y - fit.predict(x), np.column_stack([x - middle, np.ones(len(x))])
+        penalties = np.diag([*np.full(len(middle), fit.alpha_), 0.0])
+        influence = np.linalg.solve(x.T @ x + penalties, x.T).T
+        errors /= 1 - np.einsum("ij,ij->i", x, influence)
+        times = rng.multinomial(len(y), np.full(len(y), 1 / len(y)), N_DRAWS)
+        shifts = ((times - 1) * errors) @ influence
+        self._directions, self._intercepts = fit.coef_[None], np.array([fit.intercept_])
+        intercepts = fit.intercept_ + shifts[:, -1] - shifts[:, :-1] @ middle
+        self._add_draws(fit.coef_ + shifts[:, :-1], intercepts, len(y))
+
+    def _place(self, parts: list[Float64Array]) -> Float64Array:
+        """Return positions on the axis and on those of the resamples, (n, 1 + n_draws)."""
+        return np.asarray(np.hstack(parts) @ self._directions.T + self._intercepts)
+
+    def _positions(self, corpus: Corpus, parts: list[Float64Array]) -> Positions:
+        document = corpus.distinct().of_row
+        places = np.vstack([self._place(parts), np.full(len(self._intercepts), np.nan)])[document]
+        name = self._reading.reader.encoder.name
+        return Positions(
+            corpus, places[:, 0], places[:, 1:], self.df_, name, tuple(self.decisions_)
+        )
+
+    def positions(self, corpus: Any = None, *, within: TopicResult | None = None) -> Positions:
+        """Return the positions of texts.
+
+        Parameters
+        ----------
+        corpus : Corpus, or what `Corpus.of` takes, optional
+            By default the texts of the fit. Rows without text have the position NaN.
+        within : TopicResult, optional
+            Topics of the same rows: positions are differences from the mean of the row's topic, so
+            they do not show what the texts are about. The column "topic" is added.
+
+        Returns
+        -------
+        Positions
+        """
+        check_is_fitted(self)
+        positions = self.positions_
+        if corpus is not None:
+            corpus = Corpus.of(corpus)
+            require_text(corpus)
+            parts = self._reading.reader.parts(list(corpus.document_texts()))
+            positions = self._positions(corpus, parts)
+        return positions if within is None else positions.within(within.labels)
+
+    def predict(self, X: Any) -> Float64Array:
+        """Return the position of each text, (n_texts,); see `positions`."""
+        return self.positions(X).values
+
+    def transform(self, X: Any) -> Float64Array:
+        """Return the position of each text, (n_texts, 1), for pipelines."""
+        return self.predict(X)[:, None]
+
+    def explain(self, text: str) -> pd.DataFrame:
+        """Return the shift by each word of a text: its position, less that without the word."""
+        check_is_fitted(self)
+        spans = word_spans(text)
+        texts = [text, *(text[:begin] + text[end:] for begin, end in spans)]
+        places = self._place(self._reading.reader.parts(texts))[:, 0]
+        words = [text[begin:end] for begin, end in spans]
+        return pd.DataFrame({"word": words, "shift": places[0] - places[1:]})
+
+    def _words(self, words: dict[str, tuple[Float64Array, ...]], n_uses: Counter[str]) -> Any:
+        """Return the position of each word, in order."""
+        vectors = [np.array(part) for part in zip(*words.values(), strict=True)]
+        places = self._place(vectors) if words else np.zeros((0, len(self._intercepts)))
+        low, high = intervals(places[:, 0], places[:, 1:], self.df_)
+        columns = {"word": list(words), "n_uses": [n_uses[word] for word in words]}
+        columns |= {"position": places[:, 0], "low": low, "high": high}
+        frame = pd.DataFrame(columns).assign(is_seed=lambda f: f["word"].isin(self.seeds_["seed"]))
+        return frame.sort_values("position", kind="stable", ignore_index=True)
+
+
+def _rare_seeds(seeds: dict[str, int], reading: _AxisReading) -> list[str]:
+    """Return seed words that are not frequent; refuse those that do not occur."""
+    words, spelled = [one for one in seeds if " " not in one], []
+    unknown = [one for one in words if one not in reading.n_uses]
+    for one in unknown:
+        near = [word for word in reading.n_uses if abs(len(word) - len(one)) <= 2]
+        close = difflib.get_close_matches(one, near, n=3, cutoff=0.75)
+        spelled.append(repr(one) + (f" (similar: {', '.join(close)})" if close else ""))
+    if unknown:
+        name = "positive" if seeds[unknown[0]] > 0 else "negative"
+        remedy = "leave out words that do not occur"
+        raise InputError(name, "words of the texts", None, remedy, found=", ".join(spelled))
+    return sorted(set(words).difference(reading.frequent()))
+
+
+def _random_axes(
+    seeds: _AxisSeeds,
+    words: dict[str, tuple[Float64Array, ...]],
+    reading: _AxisReading,
+    rng: np.random.Generator,
+) -> list[Float64Array] | None:
+    """Return axes between random words as frequent as the seeds; random texts for seed texts."""
+    n_uses, parts = reading.n_uses, reading.parts
+    others = [word for word in reading.frequent() if word not in seeds.texts]
+    if len(others) < len(seeds.texts):
+        return None
+    frequencies = np.array([-n_uses[word] for word in others])
+    ranks = np.searchsorted(frequencies, [-n_uses.get(one, 0) for one in seeds.texts])
+    steps = rng.integers(-SIMILAR_RANKS, SIMILAR_RANKS + 1, (N_RANDOM_AXES, len(ranks)))
+    chosen_words = np.clip(ranks + steps, 0, len(others) - 1)
+    documents = rng.integers(0, len(parts[0]), chosen_words.shape)
+    is_text = np.array([" " in one for one in seeds.texts])
+    weights, axes = seeds.weights(np.ones(len(seeds.texts))), []
+    for place, part in enumerate(parts):
+        vectors = np.array([words[word][place] for word in others])[chosen_words]
+        vectors[:, is_text] = part[documents[:, is_text]]
+        axes.append(np.einsum("s,rsd->rd", weights, vectors))
+    return axes
+
+
+def _explained(parts: list[Float64Array], axes: list[Float64Array]) -> Float64Array:
+    """Return the share of variance along each axis, (n_axes,), the mean over parts."""
+    shares = []
+    for part, axis in zip(parts, axes, strict=True):
+        length = np.sqrt(np.square(axis).sum(axis=1))
+        along = (part @ (axis / np.where(length > 0, length, 1.0)[:, None]).T).var(axis=0)
+        shares.append(along / max(part.var(axis=0).sum(), 1e-12))
+    return np.asarray(np.mean(shares, axis=0))

@@ -48,7 +48,9 @@ def test_pooling_by_hand_with_torch_and_in_a_graph(pooling):
 
 def test_steps_after_the_pooling_by_hand():
     vectors = np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32)
-    np.testing.assert_allclose(finish(vectors, (UnitLength(),)), [[0.6, 0.8], [0.0, 0.0]], rtol=1e-6)
+    np.testing.assert_allclose(
+        finish(vectors, (UnitLength(),)), [[0.6, 0.8], [0.0, 0.0]], rtol=1e-6
+    )
     weight, bias = np.array([[1.0, -1.0]], np.float32), np.array([0.5], np.float32)
     by_hand = {
         "Identity": [-0.5, 0.5],

@@ -6,27 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics.plots import _theme as theme
 from embedtopics.plots._colors import PALETTE, tint
 from embedtopics.plots._labels import spread
-from embedtopics.plots._theme import (
-    MUTED,
-    Spec,
-    base_layout,
-    caption,
-    hover,
-    interval_dots,
-    name_axis,
-    note,
-    scatter,
-)  # fmt: skip
 
 if TYPE_CHECKING:
+    import pandas as pd
     from plotly.graph_objects import Figure
 
     from embedtopics.inference.results import MeasuredShares
-    from embedtopics.probing import Scale
 
-_ALONG: Spec = {
+_ALONG: theme.Spec = {
     "zeroline": True, "zerolinecolor": "#c3c9d1", "showgrid": True,
     "title": {"text": "position, in standard deviations of the texts"},
 }  # fmt: skip
@@ -48,7 +38,7 @@ def positions(groups: MeasuredShares) -> Figure:
 
     frame = groups.to_frame()
     frame["text"] = [
-        f"<b>{caption(str(row.group), 60)}</b><br>{row.estimate:+.2f} [{row.low:+.2f}, "
+        f"<b>{theme.caption(str(row.group), 60)}</b><br>{row.estimate:+.2f} [{row.low:+.2f}, "
         f"{row.high:+.2f}]<br>{row.n:,} texts"
         for row in frame.itertuples()
     ]
@@ -57,11 +47,10 @@ def positions(groups: MeasuredShares) -> Figure:
     frame = frame.sort_values("estimate", ascending=False, ignore_index=True)
     ends = [frame["estimate"] - frame["low"], frame["high"] - frame["estimate"]]
     below, above = (list(one.fillna(0)) for one in ends)
-    style = {"marker": {"color": PALETTE[0], "size": 9}}
-    rows = range(len(frame))
-    dots = interval_dots(frame["estimate"], rows, (below, above), list(frame["text"]), **style)
-    axes = {"xaxis": _ALONG, "yaxis": name_axis(list(frame["group"]), 36)}
-    return go.Figure(dots, base_layout(26 * len(frame) + 76, t=16, b=56) | axes)
+    place = (frame["estimate"], range(len(frame)), (below, above), list(frame["text"]))
+    dots = theme.interval_dots(*place, marker={"color": PALETTE[0], "size": 9})
+    axes = {"xaxis": _ALONG, "yaxis": theme.name_axis(list(frame["group"]), 36)}
+    return go.Figure(dots, theme.base_layout(26 * len(frame) + 76, t=16, b=56) | axes)
 
 
 def _paths(frame: Any) -> Figure:
@@ -70,37 +59,37 @@ def _paths(frame: Any) -> Figure:
     frame[["time", "name"]] = frame["group"].to_list()
     values = frame[["estimate", "low", "high"]].to_numpy()
     low, high = np.nanmin(values), np.nanmax(values)
-    names, lasts = [], []
-    traces: list[Spec] = []
+    traces, names, lasts = list[theme.Spec](), [], []
     for number, (name, rows) in enumerate(frame.groupby("name")):
         color, solid = PALETTE[number % len(PALETTE)], rows.dropna(subset="low")
         ends = [*solid["high"], *solid["low"][::-1]], [*solid["time"], *solid["time"][::-1]]
         filled = {"fill": "toself", "fillcolor": tint(color, 0.15), "opacity": 0.6}
         filled |= {"line": {"width": 0}, "hoverinfo": "skip"}
-        traces.insert(0, scatter(ends[1], ends[0], "lines", **filled))
+        traces.insert(0, theme.scatter(ends[1], ends[0], "lines", **filled))
         style = {"line": {"color": color, "width": 2}, "marker": {"color": color, "size": 6}}
-        style |= hover(list(rows["text"]))
-        traces.append(scatter(list(rows["time"]), list(rows["estimate"]), "lines+markers", **style))
-        names.append((caption(str(name), 24), color))
+        style |= theme.hover(list(rows["text"]))
+        path = (list(rows["time"]), list(rows["estimate"]), "lines+markers")
+        traces.append(theme.scatter(*path, **style))
+        names.append((theme.caption(str(name), 24), color))
         lasts.append((rows["estimate"].iloc[-1] - low) / (high - low))
     beside: Any = {"yref": "paper", "xshift": 8, "up": "middle", "size": 12}
     notes = [
-        note(name, 1.0, height, color=color, **beside)
+        theme.note(name, 1.0, height, color=color, **beside)
         for (name, color), height in zip(names, spread(lasts, 0.05), strict=True)
     ]
-    is_date = len(first := frame["time"].iloc[0]) == 10 and first[4] == "-"
+    kind = "date" if frame["time"].str.match(r"\d{4}-\d\d-\d\d$").all() else "-"
     up = _ALONG | {"range": [low, high], "title": {"text": "position"}}
-    axes = {"xaxis": {"type": "date" if is_date else "-"}, "yaxis": up, "annotations": notes}
-    return go.Figure(traces, base_layout(420, t=20, r=170, b=40, l=56) | axes)
+    axes = {"xaxis": {"type": kind}, "yaxis": up, "annotations": notes}
+    return go.Figure(traces, theme.base_layout(420, t=20, r=170, b=40, l=56) | axes)
 
 
-def axis(scale: Scale, *, n_words: int = 40) -> Figure:
+def axis(words: pd.DataFrame, *, n_words: int = 40) -> Figure:
     """Draw the words of a corpus along an axis, the more frequent the higher.
 
     Parameters
     ----------
-    scale : Scale
-        A fitted scale.
+    words : DataFrame
+        `words_` of a fitted `probing.Scale`.
     n_words : int
         Most words with names, from both ends, where there is space; seeds are in colour.
 
@@ -110,24 +99,24 @@ def axis(scale: Scale, *, n_words: int = 40) -> Figure:
     """
     import plotly.graph_objects as go
 
-    frame = scale.words_
-    x, y = frame["position"].to_numpy(), np.log10(frame["n_uses"].to_numpy())
+    x, y = words["position"].to_numpy(), np.log10(words["n_uses"].to_numpy())
     across, up = (factor / max(np.ptp(one), 1e-9) for factor, one in ((14, x), (26, y)))
     inwards, shown = np.argsort(-np.abs(np.arange(len(x)) - len(x) / 2), kind="stable"), list[int]()
-    for row in sorted(inwards.tolist(), key=lambda row: not frame["is_seed"][row])[: 3 * n_words]:
+    for row in sorted(inwards.tolist(), key=lambda row: not words["is_seed"][row])[: 3 * n_words]:
         apart = np.maximum(np.abs(x[row] - x[shown]) * across, np.abs(y[row] - y[shown]) * up)
         if len(shown) < n_words and (apart > 1).all():
             shown.append(row)
     texts = [
-        f"<b>{caption(row.word, 40)}</b><br>{row.position:+.2f}, {row.n_uses:,} uses"
-        for row in frame.itertuples()
+        f"<b>{theme.caption(row.word, 40)}</b><br>{row.position:+.2f}, {row.n_uses:,} uses"
+        for row in words.itertuples()
     ]
-    dots = scatter(list(x), list(y), marker={"color": tint(MUTED, 0.5), "size": 4}, **hover(texts))
-    words: Spec = {"text": [caption(frame["word"][row], 24) for row in shown], "hoverinfo": "skip"}
-    colors = [PALETTE[0] if frame["is_seed"][row] else MUTED for row in shown]
-    words |= {"textfont": {"size": 12, "color": colors}, "textposition": "top center"}
+    style = {"marker": {"color": tint(theme.MUTED, 0.5), "size": 4}} | theme.hover(texts)
+    dots = theme.scatter(list(x), list(y), **style)
+    colors = [PALETTE[0] if words["is_seed"][row] else theme.MUTED for row in shown]
+    names: theme.Spec = {"text": [theme.caption(str(words["word"][row]), 24) for row in shown]}
+    names |= {"textfont": {"size": 12, "color": colors}, "textposition": "top center"}
     ticks = [10**power for power in range(int(y.max()) + 1)]
-    labels: Spec = {"tickvals": list(np.log10(ticks)), "ticktext": [f"{tick:,}" for tick in ticks]}
+    labels: theme.Spec = {"tickvals": list(np.log10(ticks)), "ticktext": list(map(str, ticks))}
     axes = {"xaxis": _ALONG, "yaxis": labels | {"title": {"text": "uses"}}}
-    names = scatter(list(x[shown]), list(y[shown]), "text", **words)
-    return go.Figure([dots, names], base_layout(460, t=20, b=50, l=60) | axes)
+    named = theme.scatter(list(x[shown]), list(y[shown]), "text", hoverinfo="skip", **names)
+    return go.Figure([dots, named], theme.base_layout(460, t=20, b=50, l=60) | axes)

@@ -45,9 +45,8 @@ def positions(groups: MeasuredShares) -> Figure:
     if len(groups.by) == 2:
         return _paths(frame)
     frame = frame.sort_values("estimate", ascending=False, ignore_index=True)
-    ends = [frame["estimate"] - frame["low"], frame["high"] - frame["estimate"]]
-    below, above = (list(one.fillna(0)) for one in ends)
-    place = (frame["estimate"], range(len(frame)), (below, above), list(frame["text"]))
+    sides: Any = [frame["estimate"] - frame["low"], frame["high"] - frame["estimate"]]
+    place = (frame["estimate"], range(len(frame)), sides, list(frame["text"]))
     dots = theme.interval_dots(*place, marker={"color": PALETTE[0], "size": 9})
     axes = {"xaxis": _ALONG, "yaxis": theme.name_axis(list(frame["group"]), 36)}
     return go.Figure(dots, theme.base_layout(26 * len(frame) + 76, t=16, b=56) | axes)
@@ -57,19 +56,17 @@ def _paths(frame: Any) -> Figure:
     import plotly.graph_objects as go
 
     frame[["time", "name"]] = frame["group"].to_list()
-    values = frame[["estimate", "low", "high"]].to_numpy()
-    low, high = np.nanmin(values), np.nanmax(values)
+    low, high = np.nanmin(frame[["estimate", "low"]]), np.nanmax(frame[["estimate", "high"]])
     traces, names, lasts = list[theme.Spec](), [], []
     for number, (name, rows) in enumerate(frame.groupby("name")):
         color, solid = PALETTE[number % len(PALETTE)], rows.dropna(subset="low")
         ends = [*solid["high"], *solid["low"][::-1]], [*solid["time"], *solid["time"][::-1]]
         filled = {"fill": "toself", "fillcolor": tint(color, 0.15), "opacity": 0.6}
-        filled |= {"line": {"width": 0}, "hoverinfo": "skip"}
-        traces.insert(0, theme.scatter(ends[1], ends[0], "lines", **filled))
-        style = {"line": {"color": color, "width": 2}, "marker": {"color": color, "size": 6}}
-        style |= theme.hover(list(rows["text"]))
-        path = (list(rows["time"]), list(rows["estimate"]), "lines+markers")
-        traces.append(theme.scatter(*path, **style))
+        bare: Any = {"line": {"width": 0}, "hoverinfo": "skip"}
+        traces.insert(0, theme.scatter(ends[1], ends[0], "lines", **filled, **bare))
+        style: Any = {"line": {"color": color}, "marker": {"color": color}}
+        style |= theme.hover(rows["text"])
+        traces.append(theme.scatter(rows["time"], rows["estimate"], "lines+markers", **style))
         names.append((theme.caption(str(name), 24), color))
         lasts.append((rows["estimate"].iloc[-1] - low) / (high - low))
     beside: Any = {"yref": "paper", "xshift": 8, "up": "middle", "size": 12}
@@ -107,16 +104,15 @@ def axis(words: pd.DataFrame, *, n_words: int = 40) -> Figure:
         if len(shown) < n_words and (apart > 1).all():
             shown.append(row)
     texts = [
-        f"<b>{theme.caption(row.word, 40)}</b><br>{row.position:+.2f}, {row.n_uses:,} uses"
+        f"<b>{theme.caption(str(row.word), 40)}</b><br>{row.position:+.2f}, {row.n_uses:,} uses"
         for row in words.itertuples()
     ]
-    style = {"marker": {"color": tint(theme.MUTED, 0.5), "size": 4}} | theme.hover(texts)
-    dots = theme.scatter(list(x), list(y), **style)
+    dots = theme.scatter(x, y, marker={"color": tint(theme.MUTED, 0.5), "size": 4}, hovertext=texts)
     colors = [PALETTE[0] if words["is_seed"][row] else theme.MUTED for row in shown]
     names: theme.Spec = {"text": [theme.caption(str(words["word"][row]), 24) for row in shown]}
     names |= {"textfont": {"size": 12, "color": colors}, "textposition": "top center"}
-    ticks = [10**power for power in range(int(y.max()) + 1)]
-    labels: theme.Spec = {"tickvals": list(np.log10(ticks)), "ticktext": list(map(str, ticks))}
+    powers = list(range(int(y.max()) + 1))
+    labels = {"tickvals": powers, "ticktext": [f"{10**one:,}" for one in powers]}
     axes = {"xaxis": _ALONG, "yaxis": labels | {"title": {"text": "uses"}}}
-    named = theme.scatter(list(x[shown]), list(y[shown]), "text", hoverinfo="skip", **names)
-    return go.Figure([dots, named], theme.base_layout(460, t=20, b=50, l=60) | axes)
+    traces = [dots, theme.scatter(x[shown], y[shown], "text", hoverinfo="skip", **names)]
+    return go.Figure(traces, theme.base_layout(460, t=20, b=50, l=60) | axes)

@@ -69,9 +69,8 @@ def _paths(frame: Any) -> Figure:
         traces.append(theme.scatter(rows["time"], rows["estimate"], "lines+markers", **style))
         names.append((theme.caption(str(name), 24), color))
         lasts.append((rows["estimate"].iloc[-1] - low) / (high - low))
-    beside: Any = {"yref": "paper", "xshift": 8, "up": "middle", "size": 12}
     notes = [
-        theme.note(name, 1.0, height, color=color, **beside)
+        theme.note(name, 1.0, height, color=color, xshift=8, up="middle", size=12)
         for (name, color), height in zip(names, spread(lasts, 0.05), strict=True)
     ]
     kind = "date" if frame["time"].str.match(r"\d{4}-\d\d-\d\d$").all() else "-"

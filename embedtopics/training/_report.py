@@ -20,6 +20,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -38,24 +39,15 @@ from embedtopics._utils.folders import (
 from embedtopics.decisions import Decision
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, DEFAULT_REPOSITORY
 from embedtopics.errors import CorruptFileError, InputError
-from embedtopics.training.results import (
-    Change,
-    Curves,
-    Diagnosis,
-    Evidence,
-    TrainingReport,
-)
+from embedtopics.training.results import Change, Curves, Diagnosis, Evidence, TrainingReport
 
 KIND = "embedtopics training report"
 FORMAT = 1
 FOLDER, FILE, CARD = "training-report", "training.json", "README.md"
 
 _RECORDS: dict[str, Any] = {
-    each.__name__: each
-    for each in (
-        TrainingReport, Change, Curves, Decision, Diagnosis, Evidence,
-    )
-}  # fmt: skip
+    each.__name__: each for each in (TrainingReport, Change, Curves, Decision, Diagnosis, Evidence)
+}
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -191,75 +183,9 @@ _WORD = re.compile(r"[A-Za-z]\w*")
 _PATH = re.compile(r"(?<![\w:/\\.])(?:[A-Za-z]:|~|\.\.?)?(?:[/\\][^\s/\\:;,\"'()]+){2,}")
 """Of two names and more, so that "and/or" and a lone slash are none."""
 
-LIMITS = (
-    "The intervals in the table show how a difference varies over examples of the same kind. They "
-    "do not cover the random state of the training, or texts of another kind.",
-    "If examples were scored repeatedly to choose an encoder, they overrate the chosen one.",
-    "This encoder inherits the biases of the base model and of the training examples. They were "
-    "not checked.",
-    "Texts longer than the maximum length are truncated.",
-    "This card states no license: those of the base model and of the training examples apply.",
-)
-_BEGINNING = """---
-library_name: sentence-transformers
-pipeline_tag: sentence-similarity
-{base_model}tags:
-- sentence-transformers
-- sentence-similarity
-- feature-extraction
-- embedtopics
----
-
-# {title}
-
-{about}
-
-## Use
-
-```python
-from embedtopics import SentenceEncoder
-
-encoder = SentenceEncoder("path/to/this/folder")
-embeddings = encoder.encode(["a sentence", "another one"])
-```
-
-Or with sentence-transformers:
-
-```python
-from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer("path/to/this/folder")
-embeddings = model.encode(["a sentence", "another one"])
-```
-
-"""
-
 
 def model_card(report: TrainingReport) -> str:
     """Return the model card; text from data is never markup, and paths are not shown."""
-    data = [
-        f"- {escaped(str(name).replace('_', ' '), 80)}: {_value(value)}"
-        for name, value in report.data.items()
-        if name != "scored_on"
-    ]
-    parts = [*_beginning(report), "## Data", "", *data]
-    if report.decisions:
-        parts += ["", "Decisions and findings:", ""]
-        parts += [f"- {_sentence(decision.message, 1000)}" for decision in report.decisions]
-    parts += [
-        "",
-        *_training(report),
-        *_curve(report),
-        *_changes(report.before_after),
-        "## Limits",
-        "",
-        *(f"- {limit}" for limit in LIMITS),
-    ]
-    return "\n".join(parts) + "\n"
-
-
-def _beginning(report: TrainingReport) -> list[str]:
-    """Return the metadata for hubs, the title and the code that loads the encoder."""
     repository = _repository(report.base)
     base = escaped(repository or _last_name(report.base))
     how = f"with embedtopics ({_sentence(report.objective)})"
@@ -267,10 +193,25 @@ def _beginning(report: TrainingReport) -> list[str]:
         f"A sentence encoder: {base}, trained {how}. "
         if report.best_step
         else f"**Unchanged: the weights are those of {base}.** Training {how} gave no better ones. "
-    ) + "The cosine of two vectors is the similarity of their texts."
-    title = escaped(_last_name(report.folder))
-    base_model = "" if repository is None else f"base_model: {yaml_text(repository)}\n"
-    return _BEGINNING.format(base_model=base_model, title=title, about=about).splitlines()
+    )
+    data = [
+        f"- {escaped(str(name).replace('_', ' '), 80)}: {_value(value)}"
+        for name, value in report.data.items()
+        if name != "scored_on"
+    ]
+    if report.decisions:
+        data += ["", "Decisions and findings:", ""]
+        data += [f"- {_sentence(decision.message, 1000)}" for decision in report.decisions]
+    template = resources.files("embedtopics.training").joinpath("model_card.md")
+    return template.read_text("utf-8").format(
+        base_model="" if repository is None else f"base_model: {yaml_text(repository)}\n",
+        title=escaped(_last_name(report.folder)),
+        about=f"{about}The cosine of two vectors is the similarity of their texts.",
+        data="\n".join(data),
+        training=_training(report),
+        curve=_curve(report.diagnosis),
+        changes=_changes(report.before_after),
+    )
 
 
 def _repository(base: str) -> str | None:
@@ -303,7 +244,7 @@ def _value(value: Any) -> str:
     return _sentence(value) if isinstance(value, str) else number(value)
 
 
-def _training(report: TrainingReport) -> list[str]:
+def _training(report: TrainingReport) -> str:
     kept = f"the weights after step {report.best_step:,} were kept"
     about = (
         f"Training took {report.n_steps:,} steps and {number(report.seconds, 3)} seconds "
@@ -311,7 +252,7 @@ def _training(report: TrainingReport) -> list[str]:
         f"{_sentence(report.stopped)}; {kept}."
     )
     rows = [[_code(name), _value(value)] for name, value in report.settings.items()]
-    return ["## Training", "", about, "", *table(["setting", "value"], rows), ""]
+    return "\n".join([about, "", *table(["setting", "value"], rows)])
 
 
 def _code(name: object) -> str:
@@ -319,37 +260,29 @@ def _code(name: object) -> str:
     return f"`{name}`" if _WORD.fullmatch(str(name)) else escaped(name, 80)
 
 
-def _curve(report: TrainingReport) -> list[str]:
-    diagnosis = report.diagnosis
+def _curve(diagnosis: Diagnosis) -> str:
     sure = "n/a" if math.isnan(diagnosis.confidence) else f"{diagnosis.confidence:.0%}"
-    lines = ["## Learning curve", "", f"**{escaped(diagnosis.verdict)}** (confidence {sure}).", ""]
+    lines = [f"**{escaped(diagnosis.verdict)}** (confidence {sure}).", ""]
     lines += [f"- {_sentence(each.says)}" for each in diagnosis.evidence]
     if diagnosis.advice:
         lines += ["", "What may help:", "", *(f"- {_sentence(each)}" for each in diagnosis.advice)]
-    return [*lines, ""]
+    return "\n".join(lines)
 
 
-def _changes(changes: Sequence[Change]) -> list[str]:
-    lines = ["## Before and after", ""]
+def _changes(changes: Sequence[Change]) -> str:
     if not changes:
-        return [*lines, "The encoder was not compared with its base model.", ""]
+        return "The encoder was not compared with its base model."
     head = "on,figure,before,after,difference (95 % interval),n,test evaluations,verdict".split(",")
-    rows, notes = [], []
+    rows, notes = [], list(dict.fromkeys(change.note for change in changes if change.note))
     for change in changes:
-        mark = ""
-        if change.note:
-            if change.note not in notes:
-                notes.append(change.note)
-            mark = f" ({notes.index(change.note) + 1})"
+        mark = f" ({notes.index(change.note) + 1})" if change.note else ""
         names = [escaped(change.task, 60), escaped(change.metric, 80)]
         figures = ["n/a" if math.isnan(x) else f"{x:.3f}" for x in (change.before, change.after)]
         uses = f"{change.n_test_evaluations:,}" if change.n_test_evaluations else "n/a"
         verdict = escaped(change.verdict) + mark
         rows.append([*names, *figures, _interval(change), f"{change.n:,}", uses, verdict])
-    lines += table(head, rows)
-    if notes:
-        lines += ["", *(f"{i}. {_sentence(note, 1000)}" for i, note in enumerate(notes, 1))]
-    return [*lines, ""]
+    below = [f"{i}. {_sentence(note, 1000)}" for i, note in enumerate(notes, 1)]
+    return "\n".join([*table(head, rows), *([""] if notes else []), *below])
 
 
 def _interval(change: Change) -> str:

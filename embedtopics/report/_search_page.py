@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.local_server import LocalServer, Refused
@@ -36,7 +36,7 @@ class SearchServer(LocalServer):
 
     def about(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the number of documents, the search modes, the columns and the facets."""
-        _check_names(request, ())
+        _options(request)
         with self._lock:
             columns, n = self.index.columns, len(self.index)
             words_only = bool(self.index.settings.get("words_only"))
@@ -58,31 +58,24 @@ class SearchServer(LocalServer):
 
     def search(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the hits of a query."""
-        _check_names(request, ("q", "k", "mode", "where", "min_score"))
-        query, k, where = _one(request, "q"), _count(request), _where(request)
-        mode: Any = _one(request, "mode", "hybrid")
+        options = _options(request, "q", "k", "mode", "where", "min_score")
+        query = options.pop("q", None) or _one(request, "q")
         with self._lock:
-            hits = self.index.search(query, k, mode, where, min_score=_least_score(request))
-        return _hits(hits)
+            return _hits(self.index.search(query, **options))
 
     def similar(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return documents similar to some documents or a passage, and unlike others."""
-        _check_names(request, ("id", "unlike", "passage", "k", "where"))
+        options = _options(request, "id", "unlike", "passage", "k", "where")
         ids, unlike = list(request.get("id", [])), list(request.get("unlike", []))
-        k, where = _count(request), _where(request)
-        passage = _one(request, "passage") if "passage" in request else None
         with self._lock:
-            hits = self.index.similar(ids, k, where, passage=passage, unlike=unlike)
-        return _hits(hits)
+            return _hits(self.index.similar(ids, unlike=unlike, **options))
 
     def facets(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the counts of the values of columns."""
-        _check_names(request, ("q", "by", "mode", "where", "min_score"))
-        query, columns = _one(request, "q", "") or None, list(request.get("by", []))
-        least = {"min_score": _least_score(request)} if "min_score" in request else {}
-        mode, where = _one(request, "mode", "hybrid"), _where(request)
+        options = _options(request, "q", "by", "mode", "where", "min_score")
+        query, columns = options.pop("q", "") or None, list(request.get("by", []))
         with self._lock:
-            counts = self.index.facets(query, columns, where, mode=mode, **least)
+            counts = self.index.facets(query, columns, **options)
         facets: dict[str, list[list[Any]]] = {name: [] for name in columns}
         for name, value, n in counts.itertuples(index=False):
             facets[name].append([plain(value), int(n)])
@@ -90,7 +83,7 @@ class SearchServer(LocalServer):
 
     def document(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return a whole document."""
-        _check_names(request, ("id",))
+        _options(request, "id")
         document: Document | None = self.index.get(request["id"]) if request["id"].strip() else None
         if document is None:
             raise Refused(404, "no such document")
@@ -122,37 +115,38 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _check_names(request: Mapping[str, Any], names: tuple[str, ...]) -> None:
-    """Refuse an unknown parameter, because a misspelled filter would be ignored silently."""
+def _options(request: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return the parameters that have one value; a misspelled one must not be ignored silently."""
     for name in request:
         if name not in (*names, "token"):
             raise InputError("parameter", f"one of {', '.join(names) or 'none'}", name[:100])
+    return {name: read(_one(request, name)) for name, read in READERS.items() if name in request}
 
 
-def _one(request: Mapping[str, Any], name: str, default: str | None = None) -> str:
-    values = request.get(name, [] if default is None else [default])
+def _one(request: Mapping[str, Any], name: str) -> str:
+    values = request.get(name, [])
     if len(values) != 1:
         raise InputError(name, "given once", found=f"{len(values)} times")
     return str(values[0])
 
 
-def _where(request: Mapping[str, Any]) -> str | None:
-    return _one(request, "where", "") or None
-
-
-def _count(request: Mapping[str, Any]) -> int:
-    text = _one(request, "k", "10")
+def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 5 and 1 <= int(text) <= MAX_HITS):
         raise InputError("k", f"an integer from 1 to {MAX_HITS}", text)
     return int(text)
 
 
-def _least_score(request: Mapping[str, Any]) -> float:
-    text = _one(request, "min_score", "0.0")
+def _score(text: str) -> float:
     try:
         return float(text)
     except ValueError:
         raise InputError("min_score", "a number from 0 to 1", text) from None
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "q": str, "k": _count, "mode": str, "where": str, "min_score": _score, "passage": str
+}  # fmt: skip
+"""What reads the parameters that have one value."""
 
 
 def serve_index(index: Any, *, port: int = 0) -> SearchServer:

@@ -21,15 +21,11 @@ NAME = NASTY.replace("\ud800", "")  # a table of scores holds no lone surrogate
 def result():
     made = make_comparison(texts=[NASTY])
     scores = pd.DataFrame(
-        [
-            ("encoder 0", "agreement", 0.5, 0.4, 0.6, 300),
-            (NAME, "agreement", 0.9, 0.8, 1.0, 300),
-            ("encoder 2", "agreement", 0.45, NAN, NAN, 300),
-            ("encoder 0", "recall", 0.3, 0.2, 0.4, 120),
-            (NAME, "recall", 0.7, 0.6, 0.8, 120),
-        ],
+        [("encoder 0", "agreement", 0.5, 0.4, 0.6, 300), (NAME, "agreement", 0.9, 0.8, 1.0, 300),
+         ("encoder 2", "agreement", 0.45, NAN, NAN, 300),
+         ("encoder 0", "recall", 0.3, 0.2, 0.4, 120), (NAME, "recall", 0.7, 0.6, 0.8, 120)],
         columns=["encoder", "measure", "value", "low", "high", "n"],
-    )
+    )  # fmt: skip
     views = list(made.encoders)
     views[1] = replace(views[1], name=NAME)
     row = int(made.documents.of_row[0])
@@ -171,6 +167,5 @@ def test_few_documents_and_encoders_have_a_page(n_encoders):
     assert page.count('class="panel"') == n_encoders
     assert ('<section id="overlaps">' in page) == (n_encoders > 1)
     still = replace(made.encoders[0], map=np.ones((3, 2), dtype=np.float32))  # all in one place
-    assert '"span":[1,1]' in comparison_html(
-        replace(made, encoders=(still,), overlaps=(), moves=())
-    )
+    alone = replace(made, encoders=(still,), overlaps=(), moves=())
+    assert '"span":[1,1]' in comparison_html(alone)

@@ -66,9 +66,8 @@ def test_answers_are_those_of_the_index(server, index):
     for id in index.ids:
         found = ask(server, f"/documents/{urllib.parse.quote(id, safe='')}")
         assert found["text"] == index.get(id).text
-    assert ask(server, f"/documents/{urllib.parse.quote(index.ids[1], safe='')}")["metadata"][
-        "share"
-    ] is None  # infinity is no number of JSON  # fmt: skip
+        if id == index.ids[1]:
+            assert found["metadata"]["share"] is None  # infinity is no number of JSON
     about = ask(server, "/about")
     assert about["documents"] == 10 and about["facets"] == ["tags", "year", "day"]
     assert about["columns"] == index.columns and about["modes"][0] == "hybrid"
@@ -95,15 +94,11 @@ def test_bad_questions_name_what_is_wrong(server, path, asked, named):
 @pytest.mark.parametrize(
     ("path", "headers", "status"),
     [
-        ("/search", {"X-Token": None}, 403),
-        ("/about", {"Host": "evil.example"}, 403),
-        ("/documents/none", {}, 404),
-        ("/documents/%20", {}, 404),
-        ("/documents/", {}, 404),
-        ("/../search.js", {}, 404),
-        ("/search/more", {}, 404),
+        ("/search", {"X-Token": None}, 403), ("/about", {"Host": "evil.example"}, 403),
+        ("/documents/none", {}, 404), ("/documents/%20", {}, 404), ("/documents/", {}, 404),
+        ("/../search.js", {}, 404), ("/search/more", {}, 404),
     ],
-)
+)  # fmt: skip
 def test_invalid_requests_are_refused(server, path, headers, status):
     assert "error" in ask(server, path, status, headers)
 

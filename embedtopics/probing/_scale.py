@@ -7,7 +7,6 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -48,135 +47,112 @@ LEAST_RIGHT = 2 / 3
 """Share of held-out seeds on their own side up to which a fit warns."""
 
 
-@dataclass(frozen=True, eq=False)
-class _AxisReader:
-    """What gives each text its vectors, one array (n_texts, width) for each part.
+class _AxisReading:
+    """The vectors of documents, which a fit with other seeds takes again, and of other texts.
 
-    The first part is the sentence vector. The second, for transformers alone, is the mean vector of
-    the words at `layer`, less `center`, the mean word of the fit. Both have length one.
+    The columns of the first slice are the sentence vector. Those of the second, for transformers
+    alone, are the mean vector of the words at `layer`, less `center`. Both have length one.
     """
 
-    encoder: BaseEncoder
-    layer: int | None
-    show_progress: bool | None
-    center: Float64Array | None = None
+    def __init__(self, key: Any, encoder: BaseEncoder, layer: Any, shown: bool | None) -> None:
+        self.key, self.encoder, self.layer, self.shown = key, encoder, layer, shown
+        if layer is not None and (is_whole(layer) or encoder.transformer is not None):
+            layers = hidden_states(["-"], encoder, show_progress=False).layers
+            middle = round(DEPTH * layers[-1])
+            self.layer = layer_numbers(middle if layer == "middle" else layer, layers)[0]
+        else:
+            self.layer = None
 
-    def sentences(
-        self, texts: Sequence[str], decisions: list[Decision] | None = None
-    ) -> Float64Array:
-        encoding = self.encoder.encode_with_report(texts, show_progress=self.show_progress)
+    def read(self, texts: list[str]) -> Self:
+        spans = (text[begin:end] for text in texts for begin, end in word_spans(text))
+        self.n_uses = Counter(map(word_key, spans))
+        self.places = {word: place for place, word in enumerate(self.n_uses)}
+        self.decisions: list[Decision] = []
+        self.texts = self._sentences(texts, self.decisions)
+        self.slices = [slice(0, self.texts.shape[1])]
+        if self.layer is not None:
+            means, sizes, self.sums = self._words(texts, self.places)
+            self.center = sizes @ means / max(1, sizes.sum())
+            self.slices.append(slice(self.slices[0].stop, None))
+            self.texts = np.hstack([self.texts, self._centered(means, sizes)])
+        uses = {w: n for w, n in self.n_uses.items() if n >= MIN_USES and w[0].isalpha()}
+        self.frequent = sorted(uses, key=lambda word: (-uses[word], word))[:MOST_WORDS]
+        return self
+
+    def _sentences(self, texts: Sequence[str], notes: list[Decision] | None = None) -> Float64Array:
+        encoding = self.encoder.encode_with_report(texts, show_progress=self.shown)
         if hasattr(encoding.embeddings, "toarray"):
             remedy = "use FastTextEncoder() for vectors from the corpus alone"
             raise InputError("encoder", "one of dense vectors", self.encoder.name, remedy)
-        if decisions is not None:
+        if notes is not None:
             n_cut = int((encoding.n_seen < encoding.n_tokens).sum())
             message = "texts are longer than the encoder reads; Corpus.passages(encoder) cuts them."
-            decisions += counted("probing", "truncated", n_cut, message)
+            notes += counted("probing", "truncated", n_cut, message)
         return np.asarray(unit_vectors(np.asarray(encoding.embeddings, dtype=np.float64)))
 
-    def words(
-        self, texts: Sequence[str], place_of: Mapping[str, int]
+    def _words(
+        self, texts: Sequence[str], places: Mapping[str, int]
     ) -> tuple[Float64Array, Int64Array, Float64Array]:
         """Return the mean of each text's words, their number, and the sums of uses by place."""
-        means, sizes, sums = [], [], np.zeros((len(place_of), 1))
+        means, sizes, sums = [], [], np.zeros(0)
         for begin in range(0, len(texts), TEXTS_AT_ONCE):
-            some, shown = list(texts[begin : begin + TEXTS_AT_ONCE]), self.show_progress
-            states = hidden_states(some, self.encoder, layers=self.layer or 0, show_progress=shown)
-            of_texts = pooled(states)
+            some, layer = list(texts[begin : begin + TEXTS_AT_ONCE]), self.layer
+            states = hidden_states(some, self.encoder, layers=layer, show_progress=self.shown)
+            of_texts, vectors = pooled(states), states.vectors[0]
             means.append(of_texts.vectors[0].astype(np.float64))
             sizes.append(of_texts.n_pieces)
-            places = np.array([place_of.get(word_key(word), -1) for word in states.words])
-            sums = np.zeros((len(place_of), states.width)) if begin == 0 else sums
-            np.add.at(sums, places[places >= 0], states.vectors[0][places >= 0])
+            place = np.array([places.get(word_key(word), -1) for word in states.words])
+            sums = sums if begin else np.zeros((len(places), states.width))
+            np.add.at(sums, place[place >= 0], vectors[place >= 0])
         return np.concatenate(means), np.concatenate(sizes), sums
 
-    def centered(self, means: Float64Array, sizes: Int64Array) -> Float64Array:
-        assert self.center is not None
+    def _centered(self, means: Float64Array, sizes: Int64Array) -> Float64Array:
         return np.asarray(unit_vectors((means - self.center) * (sizes > 0)[:, None]))
 
-    def parts(self, texts: Sequence[str]) -> list[Float64Array]:
-        if self.center is None:
-            return [self.sentences(texts)]
-        means, sizes, _ = self.words(texts, {})
-        return [self.sentences(texts), self.centered(means, sizes)]
+    def of_texts(self, texts: Sequence[str]) -> Float64Array:
+        parts = [self._sentences(texts)]
+        if self.layer is not None:
+            parts.append(self._centered(*self._words(texts, {})[:2]))
+        return np.hstack(parts)
 
-
-@dataclass(frozen=True, eq=False)
-class _AxisReading:
-    """The vectors of the documents of a fit, which a fit with other seeds takes again."""
-
-    key: tuple[Any, ...]
-    reader: _AxisReader
-    parts: list[Float64Array]
-    n_uses: Counter[str]
-    sums: Float64Array  # over the uses of each word of `n_uses`
-    decisions: tuple[Decision, ...]
-
-    @classmethod
-    def of(cls, key: tuple[Any, ...], texts: list[str], reader: _AxisReader) -> _AxisReading:
-        decisions: list[Decision] = []
-        spans = (text[begin:end] for text in texts for begin, end in word_spans(text))
-        n_uses = Counter(map(word_key, spans))
-        parts, sums = [reader.sentences(texts, decisions)], np.zeros((len(n_uses), 1))
-        if reader.layer is not None:
-            means, sizes, sums = reader.words(texts, {word: i for i, word in enumerate(n_uses)})
-            reader = replace(reader, center=sizes @ means / max(1, sizes.sum()))
-            parts.append(reader.centered(means, sizes))
-        return cls(key, reader, parts, n_uses, sums, tuple(decisions))
-
-    def frequent(self) -> list[str]:
-        """Return the most frequent words, by descending frequency."""
-        uses = {word: n for word, n in self.n_uses.items() if n >= MIN_USES and word[0].isalpha()}
-        return sorted(uses, key=lambda word: (-uses[word], word))[:MOST_WORDS]
-
-    def vectors(self, words: Sequence[str]) -> dict[str, tuple[Float64Array, ...]]:
-        """Return the vectors of each word: of the word alone, and of the mean of its uses."""
-        vectors = [self.reader.sentences(words)] if words else []
-        if words and self.reader.center is not None:
-            place_of = {word: i for i, word in enumerate(self.n_uses)}
+    def of_words(self, words: Sequence[str]) -> Float64Array:
+        """Return the vectors of words alone, and of the mean of their uses in the documents."""
+        if not words:
+            return np.zeros((0, self.texts.shape[1]))
+        parts = [self._sentences(words)]
+        if self.layer is not None:
             uses = np.array([self.n_uses[word] for word in words])
-            means = self.sums[[place_of[word] for word in words]] / uses[:, None]
-            vectors.append(self.reader.centered(means, uses))
-        return dict(zip(words, zip(*vectors, strict=True), strict=True))
+            sums = self.sums[[self.places[word] for word in words]]
+            parts.append(self._centered(sums / uses[:, None], uses))
+        return np.hstack(parts)
 
-
-@dataclass(frozen=True, eq=False)
-class _AxisSeeds:
-    """Seeds in alphabetical order, the side of each (1 or -1), and their vectors by part."""
-
-    texts: list[str]
-    side: Int64Array
-    vectors: list[Float64Array]
-
-    def weights(self, counts: Float64Array) -> Float64Array:
-        """Return what each seed adds to an axis, (n_axes, n_seeds), by how often it counts."""
-        sides = [counts * (self.side == side) for side in (1, -1)]
-        above, below = (one / np.maximum(one.sum(axis=-1, keepdims=True), 1) for one in sides)
-        return np.asarray(above - below)
-
-    def drawn(self, rng: np.random.Generator) -> Float64Array:
-        """Draw the seeds of each side with replacement, (n_draws, n_seeds) counts."""
-        counts = np.zeros((N_DRAWS, len(self.texts)))
-        for side in (self.side[0], -self.side[0]):  # sides that are swapped draw the same seeds
-            rows = np.flatnonzero(self.side == side)
-            counts[:, rows] = rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), N_DRAWS)
-        return counts
-
-    def axes(
-        self, counts: Float64Array, parts: list[Float64Array]
-    ) -> tuple[Float64Array, Float64Array]:
+    def axes(self, weights: Float64Array, vectors: Float64Array) -> tuple[Any, Any]:
         """Return directions (n_axes, width) and intercepts on which texts have mean 0, spread 1."""
-        directions = []
-        for part, vectors in zip(parts, self.vectors, strict=True):
-            axis = self.weights(counts) @ vectors
-            spread = (part @ axis.T).std(axis=0)
-            directions.append(axis / np.where(spread > 0, spread, 1.0)[:, None])
-        along = np.hstack(parts) @ np.hstack(directions).T
+        directions = weights @ vectors
+        for columns in self.slices:
+            spread = (self.texts[:, columns] @ directions[:, columns].T).std(axis=0)
+            directions[:, columns] /= np.where(spread > 0, spread, 1.0)[:, None]
+        along = self.texts @ directions.T
         spread = along.std(axis=0)
         if not spread[0] > 1e-6:
             raise InputError("X", "texts that differ on the axis", found="one position for all")
         spread = np.where(spread > 0, spread, 1.0)
-        return np.hstack(directions) / spread[:, None], -along.mean(axis=0) / spread
+        return directions / spread[:, None], -along.mean(axis=0) / spread
+
+    def explained(self, axes: Float64Array) -> Float64Array:
+        """Return the share of variance along each axis, (n_axes,), the mean over the slices."""
+        shares = []
+        for columns in self.slices:
+            part, axis = self.texts[:, columns], np.asarray(unit_vectors(axes[:, columns]))
+            shares.append((part @ axis.T).var(axis=0) / max(part.var(axis=0).sum(), 1e-12))
+        return np.asarray(np.mean(shares, axis=0))
+
+
+def _weights(side: Int64Array, counts: Float64Array) -> Float64Array:
+    """Return what each seed adds to an axis, (n_axes, n_seeds), by how often it counts."""
+    above, below = (counts * (side == sign) for sign in (1, -1))
+    sums = (np.maximum(one.sum(axis=1, keepdims=True), 1) for one in (above, below))
+    return np.asarray(above / next(sums) - below / next(sums))
 
 
 class Scale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -261,16 +237,23 @@ class Scale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         opened = resolve_encoder(encoder).fitted_to(texts)
         key = (opened.fingerprint or id(opened), self.layer, corpus.distinct().hashes.tobytes())
         if getattr(self, "_reading", None) is None or self._reading.key != key:
-            self._reading: _AxisReading = _AxisReading.of(key, texts, self._open(opened))
+            opened_reading = _AxisReading(key, opened, self.layer, self.show_progress)
+            self._reading: _AxisReading = opened_reading.read(texts)
         reading, self.decisions_ = self._reading, list(self._reading.decisions)
-        words = reading.vectors([*reading.frequent(), *_rare_seeds(seeds, reading)])
+        words = [*reading.frequent, *_rare_seeds(seeds, reading)]
+        vectors = reading.of_words(words)
         with one_blas_thread():
             if scores is None:
-                self._fit_seeds(seeds, words, reading, rng)
+                self._fit_seeds(seeds, dict(zip(words, vectors, strict=True)), rng)
             else:
-                self._fit_scores(scores, corpus, reading.parts, rng)
-            self.positions_ = self._positions(corpus, reading.parts)
-            self.words_ = self._words(words, reading.n_uses)
+                self._fit_scores(scores, corpus, rng)
+            self.positions_ = self._positions(corpus, reading.texts)
+            places = self._place(vectors)
+            low, high = intervals(places[:, 0], places[:, 1:], self.df_)
+        columns = {"word": words, "n_uses": [reading.n_uses[word] for word in words]}
+        columns |= {"position": places[:, 0], "low": low, "high": high}
+        frame = pd.DataFrame(columns).assign(is_seed=np.isin(words, self.seeds_["seed"]))
+        self.words_ = frame.sort_values("position", kind="stable", ignore_index=True)
         return self
 
     def _checked_seeds(self, scores: Any) -> dict[str, int]:
@@ -287,53 +270,62 @@ class Scale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             keys = [" ".join(one.split()) for one in several]
             keys = [one if " " in one else word_key(one) for one in keys]
             if both := [repr(one) for one in keys if seeds.get(one, side) != side]:
-                raise InputError(
-                    name, "without seeds of positive", found=f"{both[0]} on both sides"
-                )
+                raise InputError(name, "without seeds of positive", found=f"both have {both[0]}")
             seeds |= dict.fromkeys(keys, side)
         return dict(sorted(seeds.items()))
 
-    def _open(self, encoder: BaseEncoder) -> _AxisReader:
-        number = None
-        if self.layer is not None and (is_whole(self.layer) or encoder.transformer is not None):
-            layers = hidden_states(["-"], encoder, show_progress=False).layers
-            layer = round(DEPTH * layers[-1]) if self.layer == "middle" else self.layer
-            number = layer_numbers(layer, layers)[0]
-        return _AxisReader(encoder, number, self.show_progress)
-
     def _fit_seeds(
-        self,
-        sides: dict[str, int],
-        words: dict[str, tuple[Float64Array, ...]],
-        reading: _AxisReading,
-        rng: np.random.Generator,
+        self, sides: dict[str, int], words: dict[str, Float64Array], rng: np.random.Generator
     ) -> None:
         """Set the directions, and check the axis by held-out seeds and by random axes."""
-        parts = reading.parts
-        if long := [one for one in sides if " " in one]:
-            of_long = reading.reader.parts(long)
-            words = words | dict(zip(long, zip(*of_long, strict=True), strict=True))
-        vectors = [np.array(one) for one in zip(*(words[one] for one in sides), strict=True)]
-        seeds, n = _AxisSeeds(list(sides), np.array(list(sides.values())), vectors), len(sides)
-        self._directions, self._intercepts = seeds.axes(np.ones((1, n)), parts)
-        self.seeds_ = pd.DataFrame({"seed": seeds.texts})
-        self.seeds_["side"] = np.where(seeds.side > 0, "positive", "negative")
-        self.seeds_["n_uses"] = [reading.n_uses.get(one, 1) for one in seeds.texts]
-        smaller = int(min((seeds.side > 0).sum(), (seeds.side < 0).sum()))
-        self.df_ = n - 2 if smaller > 1 else 0
+        reading, names, n = self._reading, list(sides), len(sides)
+        long = [one for one in names if " " in one]
+        of_long = dict(zip(long, reading.of_texts(long), strict=True)) if long else {}
+        vectors, side = np.array([(words | of_long)[one] for one in names]), [*sides.values()]
+        signs = np.array(side)
+        whole = _weights(signs, np.ones((1, n)))
+        self._directions, self._intercepts = reading.axes(whole, vectors)
+        columns = {"seed": names, "side": np.where(signs > 0, "positive", "negative")}
+        columns["n_uses"] = [reading.n_uses.get(one, 1) for one in names]
+        self.seeds_: pd.DataFrame = pd.DataFrame(columns)
+        smaller = int(min((signs > 0).sum(), (signs < 0).sum()))
+        self.df_: int = n - 2 if smaller > 1 else 0
         if smaller > 1:
-            without = 1 - np.eye(n)
-            directions, intercepts = seeds.axes(without, parts)
-            places = (np.hstack(vectors) @ directions.T).T  # of each axis and seed
-            held_out = np.diag(places) - (np.abs(seeds.weights(without)) * places).sum(axis=1) / 2
-            stacked = np.hstack(parts)
-            along = stacked @ directions.T + intercepts
-            full = stacked @ self._directions[0] + self._intercepts[0]
-            self.seeds_["held_out"] = held_out
-            self.seeds_["own_side"] = held_out * seeds.side > 0
-            self.seeds_["correlation"] = full @ along / len(full)
-            self._add_draws(*seeds.axes(seeds.drawn(rng), parts), smaller)
-        self._judge(seeds, parts, _random_axes(seeds, words, reading, rng))
+            weights = _weights(signs, 1 - np.eye(n))
+            directions, intercepts = reading.axes(weights, vectors)
+            places = directions @ vectors.T  # of each seed on the axis without another
+            held_out = np.diag(places) - (np.abs(weights) * places).sum(axis=1) / 2
+            along = reading.texts @ directions.T + intercepts
+            full = self._place(reading.texts)[:, 0]
+            checks = {"held_out": held_out, "own_side": held_out * signs > 0}
+            self.seeds_ = self.seeds_.assign(**checks, correlation=full @ along / len(full))
+            counts = np.zeros((N_DRAWS, n))
+            for sign in (side[0], -side[0]):  # sides that are swapped draw the same seeds
+                rows = np.flatnonzero(signs == sign)
+                shares = np.full(len(rows), 1 / len(rows))
+                counts[:, rows] = rng.multinomial(len(rows), shares, N_DRAWS)
+            self._add_draws(*reading.axes(_weights(signs, counts), vectors), smaller)
+        self.explained_ = float(reading.explained(whole @ vectors)[0])
+        self.random_explained_ = self._random_explained(names, whole[0], words, rng)
+        self._judge()
+
+    def _random_explained(
+        self, names: list[str], weights: Float64Array, words: dict[str, Float64Array], rng: Any
+    ) -> float:
+        """Return the median share that axes explain between random words as frequent, or texts."""
+        reading = self._reading
+        others = [word for word in reading.frequent if word not in names]
+        if len(others) < len(names):
+            return float("nan")
+        rank = [-reading.n_uses[word] for word in others]
+        ranks = np.searchsorted(rank, [-reading.n_uses.get(one, 0) for one in names])
+        steps = rng.integers(-SIMILAR_RANKS, SIMILAR_RANKS + 1, (N_RANDOM_AXES, len(names)))
+        places = np.clip(ranks + steps, 0, len(others) - 1)
+        is_text = np.array([" " in one for one in names])
+        texts = rng.integers(0, len(reading.texts), places.shape)[:, is_text]
+        drawn = np.array([words[word] for word in others])[places]
+        drawn[:, is_text] = reading.texts[texts]
+        return float(np.median(reading.explained(np.einsum("s,rsd->rd", weights, drawn))))
 
     def _add_draws(self, directions: Float64Array, intercepts: Float64Array, n_units: int) -> None:
         """Keep resampled axes, moved to the axis and spread as wide as samples of `n_units`."""
@@ -342,13 +334,9 @@ class Scale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             first = getattr(self, name)
             setattr(self, name, np.concatenate([first, first + wider * (drawn - drawn.mean(0))]))
 
-    def _judge(
-        self, seeds: _AxisSeeds, parts: list[Float64Array], random: list[Float64Array] | None
-    ) -> None:
+    def _judge(self) -> None:
         """Warn where the axis is no better than those between random words."""
-        ones, notes = seeds.weights(np.ones((1, len(seeds.texts)))), []
-        self.explained_ = float(_explained(parts, [ones @ one for one in seeds.vectors])[0])
-        self.random_explained_ = np.nan if random is None else np.median(_explained(parts, random))
+        notes = []
         if self.explained_ < self.random_explained_:
             shares = f"{self.explained_:.1%} of the variance of the texts, less than the"
             message = f"The axis explains {shares} {self.random_explained_:.1%} of the median axis "
@@ -367,25 +355,20 @@ class Scale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             warnings.warn(note.message, stacklevel=4)
         self.decisions_ += notes
 
-    def _fit_scores(
-        self, scores: Any, corpus: Corpus, parts: list[Float64Array], rng: np.random.Generator
-    ) -> None:
+    def _fit_scores(self, scores: Any, corpus: Corpus, rng: np.random.Generator) -> None:
         """Set the directions by ridge regression, and draw them by one-step bootstrap."""
         from sklearn.linear_model import RidgeCV
         from sklearn.model_selection import KFold, cross_val_predict
 
         y, document = np.asarray(scores, dtype=np.float64), corpus.distinct().of_row
         if y.shape != (len(corpus),):
-            expected = f"one score for each of {len(corpus):,} rows"
-            raise InputError("y", expected, found=f"an array of shape {y.shape}")
+            raise InputError("y", "one score for each row", found=f"an array of shape {y.shape}")
         rows = np.flatnonzero((document >= 0) & ~np.isnan(y))
         if len(rows) < LEAST_SCORED or np.ptp(y[rows]) == 0:
             expected = f"scores of at least {LEAST_SCORED} texts, not all equal"
-            raise InputError(
-                "y", expected, found=f"{len(np.unique(y[rows]))} values in {len(rows)}"
-            )
+            raise InputError("y", expected, found=f"{len(rows)}, {len(np.unique(y[rows]))} values")
         rows = rows[np.lexsort((y[rows], document[rows]))]
-        x, y = np.hstack(parts)[document[rows]], y[rows]
+        x, y = self._reading.texts[document[rows]], y[rows]
         fit, middle = RidgeCV(alphas=PENALTIES).fit(x, y), x.mean(axis=0)
         folds = KFold(5, shuffle=True, random_state=int(rng.integers(2**31)))
         predicted = cross_val_predict(RidgeCV(alphas=PENALTIES), x, y, cv=folds)
@@ -403,17 +386,15 @@ class Scale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         intercepts = fit.intercept_ + shifts[:, -1] - shifts[:, :-1] @ middle
         self._add_draws(fit.coef_ + shifts[:, :-1], intercepts, len(y))
 
-    def _place(self, parts: list[Float64Array]) -> Float64Array:
+    def _place(self, vectors: Float64Array) -> Float64Array:
         """Return positions on the axis and on those of the resamples, (n, 1 + n_draws)."""
-        return np.asarray(np.hstack(parts) @ self._directions.T + self._intercepts)
+        return np.asarray(vectors @ self._directions.T + self._intercepts)
 
-    def _positions(self, corpus: Corpus, parts: list[Float64Array]) -> Positions:
+    def _positions(self, corpus: Corpus, vectors: Float64Array) -> Positions:
         document = corpus.distinct().of_row
-        places = np.vstack([self._place(parts), np.full(len(self._intercepts), np.nan)])[document]
-        name = self._reading.reader.encoder.name
-        return Positions(
-            corpus, places[:, 0], places[:, 1:], self.df_, name, tuple(self.decisions_)
-        )
+        places = np.vstack([self._place(vectors), np.full(len(self._intercepts), np.nan)])[document]
+        about = (self._reading.encoder.name, tuple(self.decisions_))
+        return Positions(corpus, places[:, 0], places[:, 1:], self.df_, *about)
 
     def positions(self, corpus: Any = None, *, within: TopicResult | None = None) -> Positions:
         """Return the positions of texts.
@@ -435,8 +416,8 @@ class Scale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if corpus is not None:
             corpus = Corpus.of(corpus)
             require_text(corpus)
-            parts = self._reading.reader.parts(list(corpus.document_texts()))
-            positions = self._positions(corpus, parts)
+            vectors = self._reading.of_texts(list(corpus.document_texts()))
+            positions = self._positions(corpus, vectors)
         return positions if within is None else positions.within(within.labels)
 
     def predict(self, X: Any) -> Float64Array:
@@ -452,19 +433,9 @@ class Scale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         spans = word_spans(text)
         texts = [text, *(text[:begin] + text[end:] for begin, end in spans)]
-        places = self._place(self._reading.reader.parts(texts))[:, 0]
+        places = self._place(self._reading.of_texts(texts))[:, 0]
         words = [text[begin:end] for begin, end in spans]
         return pd.DataFrame({"word": words, "shift": places[0] - places[1:]})
-
-    def _words(self, words: dict[str, tuple[Float64Array, ...]], n_uses: Counter[str]) -> Any:
-        """Return the position of each word, in order."""
-        vectors = [np.array(part) for part in zip(*words.values(), strict=True)]
-        places = self._place(vectors) if words else np.zeros((0, len(self._intercepts)))
-        low, high = intervals(places[:, 0], places[:, 1:], self.df_)
-        columns = {"word": list(words), "n_uses": [n_uses[word] for word in words]}
-        columns |= {"position": places[:, 0], "low": low, "high": high}
-        frame = pd.DataFrame(columns).assign(is_seed=lambda f: f["word"].isin(self.seeds_["seed"]))
-        return frame.sort_values("position", kind="stable", ignore_index=True)
 
 
 def _rare_seeds(seeds: dict[str, int], reading: _AxisReading) -> list[str]:
@@ -479,39 +450,4 @@ def _rare_seeds(seeds: dict[str, int], reading: _AxisReading) -> list[str]:
         name = "positive" if seeds[unknown[0]] > 0 else "negative"
         remedy = "leave out words that do not occur"
         raise InputError(name, "words of the texts", None, remedy, found=", ".join(spelled))
-    return sorted(set(words).difference(reading.frequent()))
-
-
-def _random_axes(
-    seeds: _AxisSeeds,
-    words: dict[str, tuple[Float64Array, ...]],
-    reading: _AxisReading,
-    rng: np.random.Generator,
-) -> list[Float64Array] | None:
-    """Return axes between random words as frequent as the seeds; random texts for seed texts."""
-    n_uses, parts = reading.n_uses, reading.parts
-    others = [word for word in reading.frequent() if word not in seeds.texts]
-    if len(others) < len(seeds.texts):
-        return None
-    frequencies = np.array([-n_uses[word] for word in others])
-    ranks = np.searchsorted(frequencies, [-n_uses.get(one, 0) for one in seeds.texts])
-    steps = rng.integers(-SIMILAR_RANKS, SIMILAR_RANKS + 1, (N_RANDOM_AXES, len(ranks)))
-    chosen_words = np.clip(ranks + steps, 0, len(others) - 1)
-    documents = rng.integers(0, len(parts[0]), chosen_words.shape)
-    is_text = np.array([" " in one for one in seeds.texts])
-    weights, axes = seeds.weights(np.ones(len(seeds.texts))), []
-    for place, part in enumerate(parts):
-        vectors = np.array([words[word][place] for word in others])[chosen_words]
-        vectors[:, is_text] = part[documents[:, is_text]]
-        axes.append(np.einsum("s,rsd->rd", weights, vectors))
-    return axes
-
-
-def _explained(parts: list[Float64Array], axes: list[Float64Array]) -> Float64Array:
-    """Return the share of variance along each axis, (n_axes,), the mean over parts."""
-    shares = []
-    for part, axis in zip(parts, axes, strict=True):
-        length = np.sqrt(np.square(axis).sum(axis=1))
-        along = (part @ (axis / np.where(length > 0, length, 1.0)[:, None]).T).var(axis=0)
-        shares.append(along / max(part.var(axis=0).sum(), 1e-12))
-    return np.asarray(np.mean(shares, axis=0))
+    return sorted(set(words).difference(reading.frequent))

@@ -494,12 +494,10 @@ class Positions(Displayed):
 
         Parameters
         ----------
-        by : str or list of str
-            Columns of the metadata, such as "speaker", or ["date", "party"].
+        by, every
+            Columns, and periods of dates, as for `inference.shares`.
         units : str, optional
             Column of the units that are independent, such as "speaker"; by default the rows.
-        every : {"day", "week", "month", "quarter", "year"}
-            Periods of columns of dates.
 
         Returns
         -------

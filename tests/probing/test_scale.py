@@ -179,14 +179,14 @@ def test_what_drives_a_position(frame, scale):
     assert ends["position"].iloc[0] == scale.positions_.values.max()
 
 
-def test_agreement_is_a_correlation(frame, scale):
-    other = Scale(("apple",), ("signal",), encoder=Plane())
+def test_one_seed_a_side_has_no_interval_and_agreement_is_a_correlation(frame, scale):
     with pytest.warns(UserWarning, match="one seed"):
-        other.fit(list(frame["text"]))
+        other = Scale(["apple"], ["signal"]).fit(et.Corpus(frame, text="text"), Plane())
     agreement = scale.positions_.agreement(other.positions_)
     values = scale.positions_.values, other.positions_.values
     assert agreement.value == pytest.approx(np.corrcoef(*values)[0, 1])
     assert agreement.low < agreement.value <= agreement.high
+    assert np.isnan(other.positions_.by("side").rows[0].low)
     with pytest.raises(et.InputError, match="same texts"):
         scale.positions_.agreement(other.positions(["apple", "rail"]))
 
@@ -214,7 +214,7 @@ def test_seed_texts_and_rows_without_text(frame):
     ("positive", "negative", "parameter", "says"),
     [
         (["aple", "pear"], TRAINS, "positive", "'aple' (similar: apple)"),
-        (FRUIT, ["rail", "Apple"], "negative", "'apple' on both sides"),
+        (FRUIT, ["rail", "Apple"], "negative", "both have 'apple'"),
         (FRUIT, [], "negative", "one or more"),
         ("apple", TRAINS, "positive", "a list"),
         (None, None, "positive", "one or more"),
@@ -227,15 +227,16 @@ def test_unusable_seeds_are_refused(frame, positive, negative, parameter, says):
 
 
 def test_other_unusable_input_is_refused(frame):
-    texts = list(frame["text"])
-    with pytest.raises(et.InputError, match="no text"):
-        Scale(FRUIT, TRAINS, encoder=Plane()).fit(["", " "])
-    with pytest.raises(et.InputError, match="one score for each"):
-        Scale(encoder=Plane()).fit(texts, [1.0, 2.0])
-    with pytest.raises(et.InputError, match="dense"):
-        Scale(FRUIT, TRAINS, encoder="tfidf").fit(texts)
-    with pytest.raises(et.InputError, match="left out for seeds"):
-        Scale(FRUIT, TRAINS, encoder=Plane()).fit(texts, np.ones(240))
+    texts, scale = list(frame["text"]), Scale(encoder=Plane())
+    for match, one, values in (
+        ("no text", Scale(FRUIT, TRAINS, encoder=Plane()), (["", " "],)),
+        ("one score for each", scale, (texts, [1.0, 2.0])),
+        ("not all equal", scale, (texts, np.ones(240))),
+        ("dense", Scale(FRUIT, TRAINS, encoder="tfidf"), (texts,)),
+        ("left out for seeds", Scale(FRUIT, TRAINS, encoder=Plane()), (texts, np.ones(240))),
+    ):
+        with pytest.raises(et.InputError, match=match):
+            one.fit(*values)
 
 
 def test_words_are_read_at_a_middle_layer_of_a_transformer(monkeypatch):

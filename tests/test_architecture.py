@@ -69,7 +69,7 @@ BUDGET = {
     "neighbors": (1150, 8),
     "plots": (3800, 16),
     "pretraining": (2200, 10),
-    "probing": (5663, 20),
+    "probing": (5596, 20),
     "reduction": (720, 7),
     "report": (2300, 13),
     "retrieval": (6200, 25),

@@ -1,7 +1,7 @@
-from ._assign import assign as assign
 from ._describe import top_words as top_words
 from ._inspection import inspect_corpus as inspect_corpus
 from ._model import TopicModel as TopicModel
+from ._propagation import assign as assign
 from ._resolution import at_resolution as at_resolution
 from ._resolution import levels as levels
 from ._resolution import suggest_resolution as suggest_resolution
@@ -22,15 +22,15 @@ from .constraints._kinds import ManualLabels as ManualLabels
 from .constraints._kinds import PartialLabels as PartialLabels
 from .constraints._kinds import SeedWords as SeedWords
 from .constraints._kinds import ZeroShot as ZeroShot
+from .editing._labels import history as history
 from .editing._labels import rename as rename
+from .editing._labels import replay as replay
 from .editing._labels import update_terms as update_terms
 from .editing._regroup import merge as merge
 from .editing._regroup import reassign as reassign
 from .editing._regroup import reduce as reduce
 from .editing._regroup import remove as remove
 from .editing._regroup import split as split
-from .editing._replay import history as history
-from .editing._replay import replay as replay
 from .growing._extend import extend as extend
 from .growing._novelty import adopt as adopt
 from .growing._sample import fit_sample as fit_sample
@@ -48,6 +48,6 @@ from .reading._mixtures import token_topics as token_topics
 from .reading._words import concordance as concordance
 from .reading._words import keyness as keyness
 from .trends._by_group import by_group as by_group
-from .trends._changes import changes as changes
 from .trends._effects import effects as effects
+from .trends._over_time import changes as changes
 from .trends._over_time import over_time as over_time

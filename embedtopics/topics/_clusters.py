@@ -105,12 +105,10 @@ class NotEnoughTopics(InputError):
 
 @dataclass(frozen=True, eq=False)
 class ClusterTree:
-    """The clusters of documents at every resolution.
+    """The clusters of documents at every resolution; `weights` (n_documents,) are the tree's.
 
-    The density hierarchy gives the dense groups of a smallest size. k-means starts from the
-    informative ones and divides the documents; its partition is merged or divided into other
-    numbers, and each one is refined. `weights` (n_documents,) are those of the hierarchy; the
-    partitions may count fewer documents.
+    The hierarchy gives the dense groups of a smallest size, from which k-means divides the
+    documents. Its partition is merged or divided into other numbers, and each one is refined.
     """
 
     tree: SpanningTree

@@ -207,18 +207,13 @@ def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
     """Guess the columns of ids, dates and groups."""
     guesses: dict[str, str | None] = {}
     for role, names, accepts in (
-        ("id", ID_NAMES, _holds_keys),
+        ("id", ID_NAMES, lambda c: len({*map(read_id, c.tolist())} - {""}) == len(c)),
         ("time", TIME_NAMES, _holds_dates),
         ("group", _GROUP_NAMES, _holds_groups),
     ):
         left = [name for name in frame.columns if name not in guesses.values()]
         guesses[role] = first_named(left, names, lambda name: accepts(frame[name]))  # noqa: B023
     return guesses
-
-
-def _holds_keys(column: pd.Series) -> bool:
-    keys = set(map(read_id, column.tolist()))
-    return len(keys) == len(column) and "" not in keys
 
 
 def _holds_dates(column: pd.Series) -> bool:

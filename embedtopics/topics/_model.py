@@ -37,11 +37,10 @@ from embedtopics.terms._languages import checked_languages
 from embedtopics.terms._rules import checked_words
 from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.terms.results import WordRules
-from embedtopics.topics._assign import Assignment, assign, known_documents
 from embedtopics.topics._clusters import Resolution
 from embedtopics.topics._describe import TermSettings, custom_weighting, describe_weighting
 from embedtopics.topics._pipeline import Stages, fit_topics
-from embedtopics.topics._propagation import checked_coverage
+from embedtopics.topics._propagation import Assignment, assign, checked_coverage, known_documents
 from embedtopics.topics._storage import load_result, save_result
 from embedtopics.topics._vectors import encoder_of_fit
 from embedtopics.topics.constraints._apply import Constraint

@@ -39,6 +39,11 @@ def checked_topic_ids(result: TopicResult, topics: Any) -> tuple[int, ...]:
     return tuple(sorted({checked_topic_id(result, topic) for topic in np.atleast_1d(topics)}))
 
 
+def spell_topic(result: TopicResult, topic: int) -> str:
+    """Return the id and label of a topic for messages."""
+    return f"{topic} ({result.topics[topic].label})"
+
+
 def marks_of(result: TopicResult, topics: Sequence[int]) -> tuple[TopicMark, ...]:
     """Return the keywords and central documents that identify topics in another fit."""
     labels, probabilities = result.clustering.labels, result.clustering.probabilities

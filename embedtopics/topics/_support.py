@@ -43,10 +43,9 @@ def word_gains(
 ) -> tuple[npt.NDArray[np.float64], Int64Array]:
     """Measure how much better a topic's other half predicts its documents than the corpus.
 
-    The different words of a document are predicted by the words of the other half, mixed with those
-    of the rest of the corpus. The gain is the mean log-likelihood of a word minus that under the
-    rest of the corpus alone, in nats. The gain of a topic is the median of its documents, at the
-    best of three weights; a mean would depend on a few odd texts.
+    The gain is the mean log-likelihood of a word under the other half, mixed with the rest of the
+    corpus, minus that under the rest alone, in nats: the median over documents (a mean would depend
+    on a few odd texts), at the best of three weights.
     """
     is_word, counted = np.flatnonzero(counts.lengths == 1), counts.counts
     holds = csr_matrix(
@@ -228,10 +227,7 @@ def clearest(heights: Float64Array, fewest: int, most: int, least: float = 0.0) 
 
 
 def n_themes(heights: Float64Array) -> int:
-    """Return the number of themes over topics: 4 to 12, at most half as many as topics.
-
-    Fewer than eight topics are their own themes.
-    """
+    """Return the number of themes: 4 to 12, at most half as many as topics, or all below eight."""
     n_topics = len(heights) + 1
     most = min(MANY_THEMES, n_topics // 2)
     return clearest(heights, FEW_THEMES, most) if most >= FEW_THEMES else n_topics

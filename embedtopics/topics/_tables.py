@@ -362,7 +362,7 @@ def _decisions(result: TopicResult) -> pd.DataFrame:
 
 
 def _history(result: TopicResult) -> pd.DataFrame:
-    from embedtopics.topics.editing._replay import history
+    from embedtopics.topics.editing._labels import history
 
     return history(result).assign(parameters=[_as_json(e.parameters) for e in result.history])
 

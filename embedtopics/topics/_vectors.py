@@ -220,10 +220,8 @@ def merge_near_duplicates(
 ) -> tuple[UniqueVectors, NeighborGraph]:
     """Return the unique vectors of documents (n_documents, n_dimensions), and their neighbor graph.
 
-    If near-duplicates are most of a text's neighbors, the graph falls into islands. Then they share
-    one vector, their mean: the first of them (in the order of content) leads the others, and this
-    is repeated with the means. Long near-duplicates have words in common as well. Groups that are
-    large enough for a topic stay apart.
+    Near-duplicates that are most of a text's neighbors would break the graph into islands: they
+    share their mean, again and again, but groups that are large enough for a topic stay apart.
     """
     unique = merged = find_unique_vectors(vectors)
     graph = merged_graph = build_graph(vectors, k, seed=seed, rows=unique.within(vectors)[1])

@@ -22,12 +22,12 @@ from embedtopics.decisions import Decision
 from embedtopics.encoders._registry import GIVEN, encoder_from_settings
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder, FloatArray, Int64Array
-from embedtopics.topics._assign import find_documents
 from embedtopics.topics._describe import LEFT_OUT, TEXTS, recorded_weighting
 from embedtopics.topics._model import NAMED, TopicModel
+from embedtopics.topics._propagation import find_documents
 from embedtopics.topics._storage import load_result
 from embedtopics.topics.constraints._apply import FitContext
-from embedtopics.topics.editing._replay import replay
+from embedtopics.topics.editing._labels import replay
 from embedtopics.topics.results import TopicConstraints, TopicResult, Verification
 
 ROUNDING = 1e-5
@@ -46,6 +46,10 @@ class Part(NamedTuple):
     compared: int
     different: int = 0
     message: str = ""
+
+    @classmethod
+    def of(cls, part: str, compared: int, different: int, message: str = "") -> Part:
+        return cls(part, DIFFERS if different else SAME, compared, different, message)
 
 
 def verify(
@@ -99,15 +103,12 @@ def verify(
     if not isinstance(study, TopicResult) and (Path(study) / MANIFEST).is_file():
         edited = sorted(changed_files(study))
         message = f"changed after the study was written: {', '.join(edited)}" if edited else ""
-        outcome = DIFFERS if edited else SAME
-        parts.append(Part("files", outcome, 1, len(edited), message))
+        parts.append(Part.of("files", 1, len(edited), message))
     fresh = _fitted_again(saved, rows, encoder, show_progress)
     if saved.history:
         fresh = replay(fresh, saved, missing="skip")
         skipped = [note.message for note in fresh.decisions if note.name == "replay"]
-        outcome = DIFFERS if skipped else SAME
-        message = " ".join(skipped)
-        parts.append(Part("edits", outcome, len(saved.history), len(skipped), message))
+        parts.append(Part.of("edits", len(saved.history), len(skipped), " ".join(skipped)))
     pair = _Pair.of(saved, fresh)
     parts += [_vectors(pair, encoder), _neighbors(pair), _topics(pair), _names(pair), _terms(pair)]
     then, now = saved.versions, package_versions()
@@ -173,18 +174,15 @@ def _texts(saved: TopicResult, rows: Corpus) -> Part:
     n_rows = len(saved.documents.of_row)
     if len(rows) != n_rows:
         message = f"{n_rows:,} rows in the study, {len(rows):,} here"
-        return Part("texts", DIFFERS, n_rows, abs(n_rows - len(rows)), message)
-    then = saved.by_row(saved.documents.hashes, 0)
-    documents = rows.distinct()
-    now = np.zeros_like(then)
-    now[documents.of_row >= 0] = documents.hashes[documents.of_row[documents.of_row >= 0]]
+        return Part.of("texts", n_rows, abs(n_rows - len(rows)), message)
+    then, has_text = saved.by_row(saved.documents.hashes, 0), rows.distinct().of_row >= 0
+    now = np.where(has_text[:, None], rows.hashes, np.uint64(0))
     different = np.flatnonzero((then != now).any(axis=1))
     message = ""
     if len(different):
         message = f"rows {', '.join(map(str, different[:MOST_ROWS].tolist()))}"
         message += " ..." * (len(different) > MOST_ROWS)
-    outcome = DIFFERS if len(different) else SAME
-    return Part("texts", outcome, n_rows, len(different), message)
+    return Part.of("texts", n_rows, len(different), message)
 
 
 @dataclass(frozen=True)
@@ -246,8 +244,7 @@ def _neighbors(pair: _Pair) -> Part:
     n_different = len(then)
     if then.shape == now.shape:
         n_different = int((then != now).any(axis=1).sum())
-    outcome = DIFFERS if n_different else SAME
-    return Part("neighbors", outcome, len(then), n_different)
+    return Part.of("neighbors", len(then), n_different)
 
 
 def _topics(pair: _Pair) -> Part:
@@ -279,7 +276,7 @@ def _names(pair: _Pair) -> Part:
         elif then.keywords != now.keywords:
             changed.append(f"other keywords of {then.label!r}")
     message = "; ".join(changed[:3]) + "; ..." * (len(changed) > 3)
-    return Part("names", DIFFERS if changed else SAME, len(pairs), len(changed), message)
+    return Part.of("names", len(pairs), len(changed), message)
 
 
 def _terms(pair: _Pair) -> Part:

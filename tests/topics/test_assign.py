@@ -27,7 +27,7 @@ def test_many_queries_are_answered_block_by_block(branched, branches, monkeypatc
     _, vectors = branches
     names, queries = queries_of(vectors, 50, seed=2)
     at_once = assign(branched, names, embeddings=queries)
-    monkeypatch.setattr(sys.modules["embedtopics.topics._assign"], "QUERIES_AT_ONCE", 7)
+    monkeypatch.setattr(sys.modules["embedtopics.topics._propagation"], "QUERIES_AT_ONCE", 7)
     in_blocks = assign(branched, names, embeddings=queries)
     np.testing.assert_array_equal(at_once.labels, in_blocks.labels)
     np.testing.assert_array_equal(at_once.memberships.toarray(), in_blocks.memberships.toarray())
@@ -43,7 +43,7 @@ def test_of_many_documents_those_near_are_searched_and_give_the_same(
         result = extend(branched, *queries_of(branches[1], 40, seed=6)[:1],
                         embeddings=queries_of(branches[1], 40, seed=6)[1]).result  # fmt: skip
     exact = assign(result, names, embeddings=queries)
-    monkeypatch.setattr(sys.modules["embedtopics.topics._assign"], "EXACT_LIMIT", 100)
+    monkeypatch.setattr(sys.modules["embedtopics.topics._propagation"], "EXACT_LIMIT", 100)
     found = assign(result, names, embeddings=queries)
     assert (found.labels == exact.labels).mean() > 0.97
     assert abs(found.memberships - exact.memberships).max(axis=1).toarray().mean() < 0.02

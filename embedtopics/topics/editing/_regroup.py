@@ -38,11 +38,11 @@ from embedtopics.topics._relabel import (
     keep_labels,
     regrouped,
     relabeled,
+    spell_topic,
     with_own_share,
 )
 from embedtopics.topics._support import uninformative_topics
 from embedtopics.topics._vectors import row_centroids, topic_cosines, unit_term_rows
-from embedtopics.topics.editing._labels import spell_topic
 from embedtopics.topics.results import Reason, Topic, TopicResult
 
 Groups = list[tuple[int, ...]]

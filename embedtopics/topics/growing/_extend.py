@@ -27,21 +27,24 @@ from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.reduction._components import leading
 from embedtopics.terms._tokens import join_tokens, tokenize
 from embedtopics.terms.results import TokenStream
-from embedtopics.topics._assign import (
-    QUERIES_AT_ONCE,
-    Judgement,
-    find_documents,
-    judge,
-    standing,
-    vectors_of,
-)
 from embedtopics.topics._describe import (
     FITTED_ROWS,
     count_by_settings,
     languages_of,
     term_settings_of,
 )
-from embedtopics.topics._propagation import FAR, MIN_MARGIN, NONE_WEIGHT, margin
+from embedtopics.topics._propagation import (
+    FAR,
+    MIN_MARGIN,
+    NONE_WEIGHT,
+    QUERIES_AT_ONCE,
+    Judgement,
+    find_documents,
+    judge,
+    margin,
+    standing,
+    vectors_of,
+)
 from embedtopics.topics._storage import recall_hashes
 from embedtopics.topics.growing._novelty import (
     Extension,

@@ -16,9 +16,8 @@ from embedtopics.clustering._resolution import FEWEST, FINER, automatic_min_clus
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.terms._weighting import ClassTfidf
-from embedtopics.topics._assign import decide, min_margin_of
 from embedtopics.topics._describe import describe_again
-from embedtopics.topics._propagation import closeness, rank, vote
+from embedtopics.topics._propagation import closeness, decide, min_margin_of, rank, vote
 from embedtopics.topics._relabel import carry_names, keep_labels, with_own_share
 from embedtopics.topics._support import uninformative_topics
 from embedtopics.topics._vectors import centroids, cosines, tightness
@@ -141,9 +140,8 @@ def chance_of(n_outside: int, n_new: int, expected: float, n_fitted: int) -> flo
 def find_candidates(result: TopicResult, least_size: int | None = None) -> tuple[Candidate, ...]:
     """Find candidates for new topics: groups of added documents outside the topics.
 
-    Groups (average linkage) are at least as tight as the loosest quarter of the topics, are
-    informative, and have a larger share of the added documents than of the fit. By default they
-    are as large as the finest topics of as many rows.
+    Groups are informative, at least as tight as the loosest quarter of the topics, and have a
+    larger share of the added documents than of the fit.
     """
     assert result.added is not None
     weights, added = result.documents.weights, result.added
@@ -154,7 +152,16 @@ def find_candidates(result: TopicResult, least_size: int | None = None) -> tuple
     new, old = np.flatnonzero(outside & added), np.flatnonzero(outside & ~added)
     if len(new) < 2:
         return ()
-    groups = _groups(result.embeddings[np.concatenate([new, old])], _least_tightness(result))
+    labels = result.clustering.labels
+    tight = tightness(
+        centroids(result.embeddings, labels, result.n_topics),
+        np.bincount(labels[labels != NOISE], minlength=result.n_topics),
+    )
+    nearest = result.graph.similarities[~added, :1]
+    least = float(np.median(nearest)) if nearest.size else 1.0
+    if np.isfinite(tight).any():
+        least = float(np.quantile(tight[np.isfinite(tight)], LOOSEST))
+    groups = _groups(result.embeddings[np.concatenate([new, old])], least)
     n_groups = int(groups.max()) + 1
     n_new = np.bincount(groups[: len(new)], minlength=n_groups)
     n_old = np.bincount(groups[len(new) :], minlength=n_groups)
@@ -172,19 +179,6 @@ def find_candidates(result: TopicResult, least_size: int | None = None) -> tuple
         labels[new] = keep_labels(labels[new], is_informative)
         n_before = n_before[is_informative]
     return _described(result, labels, n_before) if len(n_before) else ()
-
-
-def _least_tightness(result: TopicResult) -> float:
-    """Return the lower quartile of the topics' tightness, or that of near neighbors."""
-    labels = result.clustering.labels
-    sizes = np.bincount(labels[labels != NOISE], minlength=result.n_topics)
-    tight = tightness(centroids(result.embeddings, labels, result.n_topics), sizes)
-    tight = tight[np.isfinite(tight)]
-    if len(tight):
-        return float(np.quantile(tight, LOOSEST))
-    nearest = result.graph.similarities[:, :1]
-    nearest = nearest if result.added is None else nearest[~result.added]
-    return float(np.median(nearest)) if nearest.size else 1.0
 
 
 def _groups(vectors: FloatArray, least: float) -> Int64Array:

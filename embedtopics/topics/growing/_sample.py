@@ -25,9 +25,8 @@ from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
-from embedtopics.topics._assign import assign, find_documents, judge
 from embedtopics.topics._model import TopicModel
-from embedtopics.topics._propagation import FAR, closeness
+from embedtopics.topics._propagation import FAR, assign, closeness, find_documents, judge
 from embedtopics.topics._relabel import own_shares
 from embedtopics.topics._resolution import adjusted_rand, at_resolution
 from embedtopics.topics._vectors import encode_documents, given_vectors

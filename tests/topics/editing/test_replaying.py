@@ -12,7 +12,7 @@ from embedtopics import topics
 from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf
 from embedtopics.topics._relabel import marks_of
-from embedtopics.topics.editing._replay import EDITS, find_topic
+from embedtopics.topics.editing._labels import EDITS, find_topic
 from embedtopics.topics.results import Edit, TopicMark
 from tests.factories import make_result, refuses, topic_counts
 from tests.topics.editing.altering import assert_same, assert_same_topics, assert_untouched, frozen

@@ -7,7 +7,7 @@ from scipy.stats import chi2_contingency, false_discovery_control
 
 from benchmarks.trends import SHAPES, simulated_trends
 from embedtopics import topics
-from embedtopics.topics.trends._changes import fit_shape
+from embedtopics.topics.trends._over_time import fit_shape
 from tests.factories import make_result
 
 

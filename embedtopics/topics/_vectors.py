@@ -346,19 +346,14 @@ def cosines(first: Float64Array, second: Float64Array) -> Float64Array:
     return np.asarray(np.einsum("id,jd->ij", _unit(first), _unit(second)))
 
 
-def term_cosines(rows: csr_matrix) -> Float64Array:
-    """Return the cosines of all pairs of sparse rows; an empty row has 0, and 1 with itself."""
-    by_term = unit_term_rows(rows)
-    by_term.sum_duplicates()  # sorts the columns of each row, too: the order of the summation
-    products: Float64Array = (by_term @ by_term.T).toarray()
-    np.fill_diagonal(products, 1.0)
-    return np.clip(products, -1.0, 1.0)
-
-
 def topic_cosines(result: TopicResult, by: str) -> Float64Array:
     """Return the cosines of all pairs of topics, by their weighted terms or their mean vectors."""
     if checked_choice(by, "by", ("terms", "embeddings")) == "terms":
-        return term_cosines(result.topic_terms)
+        by_term = unit_term_rows(result.topic_terms)
+        by_term.sum_duplicates()  # sorts the columns of each row, too: the order of the summation
+        products: Float64Array = (by_term @ by_term.T).toarray()
+        np.fill_diagonal(products, 1.0)
+        return np.clip(products, -1.0, 1.0)
     means = row_centroids(result)
     return cosines(means, means)
 

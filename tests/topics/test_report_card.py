@@ -94,7 +94,7 @@ def test_bad_input(branched, wrong):
 
 
 def test_sheets_of_a_result(branched):
-    words_sheet, texts_sheet = validation_sheets(branched, random_state=1)
+    words_sheet, texts_sheet, *_ = validation_sheets(branched, random_state=1)
     assert (words_sheet.task, texts_sheet.task) == ("word_intrusion", "document_intrusion")
     assert set(words_sheet.key["topic"]) == set(range(branched.n_topics))
     words = [topic[:5] for topic in top_words(branched, 20)]

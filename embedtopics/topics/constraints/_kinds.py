@@ -418,8 +418,10 @@ class ZeroShot:
         else:
             # A name without a vector matches nothing, although its similarity is 0.
             similarities[:, ~has_vector] = -np.inf
-            matched, probabilities = _matches_from(similarities, float(self.min_similarity))
-            fewest = 1
+            matched, top, fewest = similarities.argmax(axis=1), similarities.max(axis=1), 1
+            matched = np.where(top >= float(self.min_similarity), matched, -1).astype(np.int32)
+            largest = float(top[matched >= 0].max(initial=0.0))
+            probabilities = np.clip(top / largest, 1e-3, 1.0) if largest > 0 else np.ones(len(top))
         matched[~(context.embeddings != 0).any(axis=1)] = -1
         n_matching = np.bincount(matched[matched >= 0], minlength=len(self.names))
         matching = np.flatnonzero(n_matching >= fewest)
@@ -450,16 +452,6 @@ class ZeroShot:
             shape = f"{vectors.shape[1]} dimensions"
             raise InputError("embeddings", expected, remedy="use one encoder", found=shape)
         return vectors
-
-
-def _matches_from(similarities: Float64Array, least: float) -> tuple[Int32Array, Float64Array]:
-    """Return the name of each document, or -1, and its similarity relative to the largest."""
-    best = similarities.argmax(axis=1)
-    top = similarities.max(axis=1)
-    matches = top >= least
-    largest = float(top[matches].max(initial=0.0))
-    probabilities = np.clip(top / largest, 1e-3, 1.0) if largest > 0 else np.ones(len(top))
-    return np.where(matches, best, -1).astype(np.int32), probabilities
 
 
 def _clear_matches(

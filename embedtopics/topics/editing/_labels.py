@@ -23,7 +23,6 @@ from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import TermWeighting
 from embedtopics.terms._counts import checked_ngram_range, checked_stop_words
 from embedtopics.terms._stop_words import function_words
-from embedtopics.terms.results import TermCounts
 from embedtopics.topics._describe import (
     count_by_settings,
     languages_of,
@@ -238,7 +237,13 @@ def update_terms(
         settings["extra_stop_words"] = [*before, *added]
     elif extra_stop_words is None:
         settings["extra_stop_words"] = []
-    counts = _recounted(result, settings)
+    new = term_settings_of(dataclasses.replace(result, settings=settings))
+    common: Sequence[str] = ()
+    if new.stop_words == "auto":
+        common = result.term_counts.function_words
+        if term_settings_of(result).stop_words != "auto":
+            common = function_words(result.tokens, result.clustering.labels, languages_of(result))
+    counts = count_by_settings(result.tokens, new, languages_of(result), common)
     if not counts.terms and result.term_counts.terms:
         raise InputError("these parameters leave no term; leave out fewer words, or lower min_df")
     log = FitLog()
@@ -258,16 +263,6 @@ def update_terms(
         term_counts=counts,
         decisions=(*others, *log.decisions),
     )
-
-
-def _recounted(result: TopicResult, settings: dict[str, Any]) -> TermCounts:
-    new = term_settings_of(dataclasses.replace(result, settings=settings))
-    common: Sequence[str] = ()
-    if new.stop_words == "auto":
-        common = result.term_counts.function_words
-        if term_settings_of(result).stop_words != "auto":
-            common = function_words(result.tokens, result.clustering.labels, languages_of(result))
-    return count_by_settings(result.tokens, new, languages_of(result), common)
 
 
 def _terms_message(
@@ -362,7 +357,13 @@ def replay(
 def _applied(result: TopicResult, edit: Edit, custom: TermWeighting | None) -> TopicResult:
     if edit.name not in EDITS:
         raise InputError(f"there is no edit {edit.name!r}")
-    function, ids = EDITS[edit.name], _matching_ids(result, edit)
+    ids: dict[int, int] = {}  # of each topic that the edit names
+    for mark in edit.marks:
+        topic = find_topic(result, mark)
+        if topic is None:
+            mark_name = f"{mark.topic_id} ({mark.label})"
+            raise InputError(f"no topic here matches {mark_name} by documents or keywords")
+        ids[mark.topic_id] = topic
     parameters = {
         name: _with_ids(value, ids) if name == IDS.get(edit.name) else value
         for name, value in edit.parameters.items()
@@ -375,19 +376,7 @@ def _applied(result: TopicResult, edit: Edit, custom: TermWeighting | None) -> T
     if (weighting := parameters.get("weighting")) is not None:
         is_custom = isinstance(weighting, str) and custom is not None
         parameters["weighting"] = custom if is_custom else recorded_weighting(weighting)
-    return function(result, **parameters)
-
-
-def _matching_ids(result: TopicResult, edit: Edit) -> dict[int, int]:
-    """Return the id here of each topic that an edit names."""
-    ids: dict[int, int] = {}
-    for mark in edit.marks:
-        topic = find_topic(result, mark)
-        if topic is None:
-            mark_name = f"{mark.topic_id} ({mark.label})"
-            raise InputError(f"no topic here matches {mark_name} by documents or keywords")
-        ids[mark.topic_id] = topic
-    return ids
+    return EDITS[edit.name](result, **parameters)
 
 
 def find_topic(result: TopicResult, mark: TopicMark) -> int | None:

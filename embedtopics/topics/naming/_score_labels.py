@@ -105,7 +105,11 @@ def score_with(result: TopicResult, encode: Encode, *, only_new: bool = False) -
     topics = list(result.topics)
     for place, (topic, members, others) in enumerate(scored):
         of_names, texts = vectors[2 * place : 2 * place + 2], result.embeddings
-        of_keywords, of_label = _wins(of_names, texts[members], texts[others])
+        # einsum and not BLAS, whose last bits depend on the number of threads.
+        sides = (np.einsum("id,jd->ij", of_names, texts[some]) for some in (members, others))
+        wins = (np.sign(a[:, None] - b) / 2 + 0.5 for a, b in zip(*sides, strict=True))
+        # Mean wins of each text of the topic, and over each other text, by both names.
+        of_keywords, of_label = [(win.mean(axis=1), win.mean(axis=0)) for win in wins]
         topics[topic.topic_id] = dataclasses.replace(
             topic, label_auc=_with_interval(*of_label), keywords_auc=float(of_keywords[0].mean())
         )
@@ -134,17 +138,6 @@ def _topics_with_siblings(result: TopicResult) -> Iterator[tuple[Topic, Int64Arr
         some = [np.flatnonzero(labels == other)[: N_TEXTS // len(others)] for other in others]
         if topic.keywords and min(len(members), sum(map(len, some))) >= MIN_TEXTS:
             yield topic, members, np.concatenate(some)
-
-
-Wins = tuple[Float64Array, Float64Array]
-
-
-def _wins(labels: FloatArray, members: FloatArray, others: FloatArray) -> list[Wins]:
-    """Return, for each label, the mean wins of each text of the topic, and over each other text."""
-    # einsum and not BLAS, whose last bits depend on the number of threads.
-    near, far = (np.einsum("id,jd->ij", labels, texts) for texts in (members, others))
-    compared = (np.sign(a[:, None] - b[None, :]) / 2 + 0.5 for a, b in zip(near, far, strict=True))
-    return [(nearer.mean(axis=1), nearer.mean(axis=0)) for nearer in compared]
 
 
 def _error(members: Float64Array, others: Float64Array) -> float:

@@ -53,20 +53,15 @@ def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> Boo
         if column not in metadata:
             there = f"the columns are {', '.join(map(repr, metadata.columns)) or 'none'}"
             raise InputError(parameter, "a mapping from columns of the input", column, there)
-        is_selected &= _rows_with(metadata[column], values, parameter)
-    return is_selected
-
-
-def _rows_with(column: pd.Series, values: Any, parameter: str) -> BoolArray:
-    """Return a mask of the rows with one of the values; each value must occur."""
-    is_selected = np.zeros(len(column), dtype=bool)
-    for value in values if isinstance(values, (list, tuple, set, frozenset)) else [values]:
-        is_equal = (column == value).fillna(False).to_numpy(dtype=bool)
-        if not is_equal.any():
-            frequent = column.value_counts().index[:12].tolist()
-            remedy = f"frequent values are {', '.join(map(repr, frequent)) or 'none'}"
-            raise InputError(parameter, f"values of column {column.name!r}", value, remedy)
-        is_selected |= is_equal
+        has_value = np.zeros(len(is_selected), dtype=bool)
+        for value in values if isinstance(values, (list, tuple, set, frozenset)) else [values]:
+            is_equal = (metadata[column] == value).fillna(False).to_numpy(dtype=bool)
+            if not is_equal.any():
+                frequent = metadata[column].value_counts().index[:12].tolist()
+                remedy = f"frequent values are {', '.join(map(repr, frequent)) or 'none'}"
+                raise InputError(parameter, f"values of column {column!r}", value, remedy)
+            has_value |= is_equal
+        is_selected &= has_value
     return is_selected
 
 

@@ -156,6 +156,9 @@ def _checked(choices: Mapping[str, Any]) -> dict[str, list[Any]]:
         Resolution(value)
     for value in lists["truncation"]:
         checked_choice(value, "truncation", LONG_TEXTS)
+        if value != "auto" and not all(isinstance(one, str | None) for one in lists["encoder"]):
+            expected = '"auto" for encoders that are objects, which have their own'
+            raise InputError("truncation", expected, value)
     return lists
 
 

@@ -74,7 +74,7 @@ BUDGET = {
     "report": (2300, 13),
     "retrieval": (6200, 25),
     "terms": (2400, 12),
-    "topics": (13300, 46),
+    "topics": (13210, 42),
     "training": (6230, 24),
 }
 

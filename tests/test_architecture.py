@@ -57,26 +57,29 @@ BUDGET = {
     "": (300, 5),
     "_utils": (1150, 10),
     "annotation": (2600, 12),
-    "classification": (3300, 12),
+    "classification": (3500, 12),
     "cli": (3300, 18),
     "clustering": (1350, 10),
     "comparison": (1200, 6),
     "corpus": (2400, 10),
     "distributed": (1300, 8),
     "encoders": (5300, 22),
-    "evaluation": (3303, 12),
+    "evaluation": (3300, 12),
     "inference": (2000, 8),
     "neighbors": (1150, 8),
     "plots": (3800, 16),
     "pretraining": (2200, 10),
-    "probing": (5596, 20),
-    "reduction": (720, 7),
-    "report": (2300, 13),
+    "probing": (5000, 20),
+    "reduction": (800, 7),
+    "report": (1900, 9),
     "retrieval": (6200, 25),
     "terms": (2400, 12),
-    "topics": (13210, 42),
-    "training": (6230, 24),
+    "topics": (12800, 52),
+    "training": (6500, 24),
 }
+
+# Lines and files by which a folder is over its budget: these numbers only fall.
+OVER = {"probing": (600, 0), "report": (300, 3), "topics": (500, 0)}
 
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60
 
@@ -144,7 +147,8 @@ def test_folders_keep_their_budget():
         files[folder] += 1
     assert lines.keys() == BUDGET.keys()
     offences = []
-    for folder, (n_lines, n_files) in BUDGET.items():
+    for folder, budget in BUDGET.items():
+        n_lines, n_files = map(sum, zip(budget, OVER.get(folder, (0, 0)), strict=True))
         if lines[folder] > n_lines or files[folder] > n_files:
             offences.append(
                 f"{folder or 'the root'} has {lines[folder]:,} lines in {files[folder]} files, "

@@ -36,11 +36,8 @@ KEYS = "keys"
 LOW = 0.1
 """An intruder's weight in the topic is at most this share of that of the weakest word shown."""
 
-N_WORDS, N_TEXTS, N_NAMES = 5, 4, 3
-"""Words, texts and names of topics that are shown with an intruder, or with the right name."""
-
-N_FITTING = 2
-"""Texts of each topic that people judge, with one of another topic."""
+N_WORDS, N_TEXTS, N_NAMES, N_FITTING = 5, 4, 3, 2
+"""Words and texts shown with an intruder, names with the right one, texts judged with another."""
 
 TASKS = {
     "word_intrusion": "Which word does not belong to the others?",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from embedtopics.inference.results import MeasuredShares
 
+MOST = 40
 _ALONG: theme.Spec = {
     "zeroline": True, "zerolinecolor": "#c3c9d1", "showgrid": True,
     "title": {"text": "position, in standard deviations of the texts"},
@@ -79,15 +80,13 @@ def _paths(frame: Any) -> Figure:
     return go.Figure(traces, theme.base_layout(420, t=20, r=170, b=40, l=56) | axes)
 
 
-def axis(words: pd.DataFrame, *, n_words: int = 40) -> Figure:
-    """Draw the words of a corpus along an axis, the more frequent the higher.
+def axis(words: pd.DataFrame) -> Figure:
+    """Draw words along an axis, the more frequent the higher, and 40 names from both ends inwards.
 
     Parameters
     ----------
     words : DataFrame
-        `words_` of a fitted `probing.Scale`.
-    n_words : int
-        Most words with names, from both ends, where there is space; seeds are in colour.
+        `words_` of a fitted `probing.Scale`; seeds are in colour.
 
     Returns
     -------
@@ -98,9 +97,9 @@ def axis(words: pd.DataFrame, *, n_words: int = 40) -> Figure:
     x, y = words["position"].to_numpy(), np.log10(words["n_uses"].to_numpy())
     across, up = (factor / max(np.ptp(one), 1e-9) for factor, one in ((14, x), (26, y)))
     inwards, shown = np.argsort(-np.abs(np.arange(len(x)) - len(x) / 2), kind="stable"), list[int]()
-    for row in sorted(inwards.tolist(), key=lambda row: not words["is_seed"][row])[: 3 * n_words]:
+    for row in sorted(inwards.tolist(), key=lambda row: not words["is_seed"][row])[: 3 * MOST]:
         apart = np.maximum(np.abs(x[row] - x[shown]) * across, np.abs(y[row] - y[shown]) * up)
-        if len(shown) < n_words and (apart > 1).all():
+        if len(shown) < MOST and (apart > 1).all():
             shown.append(row)
     texts = [
         f"<b>{theme.caption(str(row.word), 40)}</b><br>{row.position:+.2f}, {row.n_uses:,} uses"

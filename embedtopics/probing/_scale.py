@@ -336,24 +336,18 @@ class Scale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _judge(self) -> None:
         """Warn where the axis is no better than those between random words."""
-        notes = []
-        if self.explained_ < self.random_explained_:
-            shares = f"{self.explained_:.1%} of the variance of the texts, less than the"
-            message = f"The axis explains {shares} {self.random_explained_:.1%} of the median axis "
-            message += "between random words as frequent as the seeds; positions may be noise."
-            notes.append(Decision("probing", "axis", self.explained_, message))
-        right = self.seeds_.get("own_side", pd.Series([True]))
-        if right.mean() <= LEAST_RIGHT:
-            wrong = ", ".join(self.seeds_["seed"][~right].head(5))
-            message = f"Only {right.sum()} of {len(right)} seeds fall on their own side when the "
-            message += f"others define the axis, not {wrong}; they may not share one meaning."
-            notes.append(Decision("probing", "held_out", float(right.mean()), message))
-        if not self.df_:
-            message = "A side has one seed, so positions have no intervals."
-            notes.append(Decision("probing", "one_seed", 1, message))
-        for note in notes:
-            warnings.warn(note.message, stacklevel=4)
-        self.decisions_ += notes
+        right, random = self.seeds_.get("own_side", pd.Series([True])), self.random_explained_
+        checks = {
+            f"The axis explains {self.explained_:.1%} of the variance of the texts, axes between "
+            f"random words as frequent as the seeds {random:.1%}; positions may be noise.":
+            self.explained_ < random,
+            f"Only {right.sum()} of {len(right)} seeds fall on their own side when the others "
+            "define the axis (see seeds_): do they share one meaning?": right.mean() <= LEAST_RIGHT,
+            "A side has one seed, so positions have no intervals.": not self.df_,
+        }  # fmt: skip
+        for message in (message for message, is_bad in checks.items() if is_bad):
+            self.decisions_.append(Decision("probing", "axis", self.explained_, message))
+            warnings.warn(message, stacklevel=4)
 
     def _fit_scores(self, scores: Any, corpus: Corpus, rng: np.random.Generator) -> None:
         """Set the directions by ridge regression, and draw them by one-step bootstrap."""

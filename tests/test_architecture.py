@@ -69,7 +69,7 @@ BUDGET = {
     "neighbors": (1150, 8),
     "plots": (3800, 16),
     "pretraining": (2200, 10),
-    "probing": (5590, 20),
+    "probing": (5000, 20),
     "reduction": (800, 7),
     "report": (1900, 9),
     "retrieval": (6200, 25),
@@ -79,7 +79,7 @@ BUDGET = {
 }
 
 # Lines and files by which a folder is over its budget: these numbers only fall.
-OVER = {"probing": (5590, 0), "report": (300, 3), "topics": (500, 0)}
+OVER = {"probing": (590, 0), "report": (300, 3), "topics": (500, 0)}
 
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60
 

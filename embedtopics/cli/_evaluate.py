@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from embedtopics.comparison.results import Comparison
-    from embedtopics.evaluation.results import EncoderScores, SheetScore
+    from embedtopics.evaluation.results import EncoderScores
     from embedtopics.topics.results import TopicResult
 
 
@@ -86,7 +86,9 @@ def report(
     answers: Annotated[Path | None, Option(help="Folder of `evaluate --ask`.")] = None,
 ) -> None:
     """Write a report for reviewers: methods, topics, validation, decisions and a checklist."""
-    from embedtopics.annotation import ask
+    import pandas as pd
+
+    from embedtopics import annotation
     from embedtopics.report import write_report
     from embedtopics.topics import report_card, validation_sheets
 
@@ -95,13 +97,15 @@ def report(
     show.check_target(path, (suffix,))
     if answers is not None and not answers.is_dir():
         raise InputError("--answers", "the folder of embedtopics evaluate --ask", str(answers))
-    result = show.open_result(results)
-    scores: tuple[SheetScore, ...] = ()
+    result, choices = show.open_result(results), results / "summary.csv"  # of the command study
+    parts: dict[str, Any] = {"measures": report_card(result, labels=labels, random_state=SEED)}
+    parts["tables"] = (
+        {"Choices": pd.read_csv(choices, usecols=[*range(1, 10), 13])} if choices.is_file() else {}
+    )
     if answers is not None:
-        with ask(validation_sheets(result, random_state=SEED), answers) as study:
-            scores = study.scores()
-    card = report_card(result, labels=labels, random_state=SEED)
-    show.say(f"Written to {write_report(result, path, measures=card, validation=scores)}.")
+        with annotation.ask(validation_sheets(result, random_state=SEED), answers) as study:
+            parts["validation"] = study.scores()
+    show.say(f"Written to {write_report(result, path, **parts)}.")
 
 
 def _print_card(card: pd.DataFrame) -> None:

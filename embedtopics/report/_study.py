@@ -244,8 +244,9 @@ def _checklist(result: TopicResult, checks: Checks) -> Table:
         evidence["coherence"] = f"NPMI {value['npmi']:.2f}, diversity {value['diversity']:.2f}"
         if "ami" in value:
             evidence["classes"] = f"adjusted mutual information {value['ami']:.2f}"
-    if checks.tables:
-        evidence["coded"] = f"for the authors to say: see {', '.join(checks.tables)}"
+    for name in checks.tables:
+        key, said = ("choices", "") if name == "Choices" else ("coded", "for the authors to say: ")
+        evidence[key] = f"{said}see {name}"
     if result.stability is not None:
         mean, n = np.nanmean(result.stability.recurrence), result.stability.n_replicates
         evidence["stability"] = f"mean recurrence {mean:.2f} in {n} resamples"

@@ -46,18 +46,14 @@ def evaluate(
     from embedtopics.topics._tables import report_card, validation_sheets
 
     if answers:
-        _score(results, answers)
-        return
+        return _score(results, answers)
     show.check_outputs(out)
     result = show.open_result(results)
     if ask is not None:
-        _ask(result, ask, annotator)
-        return
+        return _ask(result, ask, annotator)
     card = report_card(result, labels=labels, random_state=SEED)
-    written: list[Any] = []
-    if sheets is not None:
-        blank = validation_sheets(result, random_state=SEED)
-        written = [(sheet, sheet.write(sheets)) for sheet in blank]
+    blank = validation_sheets(result, random_state=SEED) if sheets else ()
+    written = [(sheet, sheet.write(sheets or Path())) for sheet in blank]
     show.write_outputs(out, lambda: card)
     _print_card(card)
     for sheet, (path, solution) in written:

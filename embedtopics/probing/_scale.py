@@ -40,7 +40,7 @@ TEXTS_AT_ONCE = 2_000
 MIN_USES, MOST_WORDS = 5, 2_000
 N_DRAWS, N_RANDOM_AXES = 200, 200
 SIMILAR_RANKS = 25
-"""A random word replaces a seed within so many ranks of its frequency, on either side."""
+"""Ranks of frequency, on either side, within which a random word replaces a seed."""
 PENALTIES = np.logspace(-3, 3, 13)
 LEAST_SCORED = 10
 LEAST_RIGHT = 2 / 3

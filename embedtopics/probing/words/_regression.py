@@ -95,7 +95,8 @@ def regress_uses(
     layers : int, sequence of int, "all" or "last N"
         The vectors of several layers are averaged. Layer 0 holds static vectors.
     reference : mapping of str to str, optional
-        Level to which the others of a covariate are compared; by default the most frequent.
+        Level to which the others of a covariate are compared; by default the most frequent with the
+        first word.
     n_permutations : int
     random_state : int, Generator or None
         Seed of permutations and resamples.
@@ -125,8 +126,9 @@ def regress_uses(
     >>> uses = regress_uses(corpus, "freedom", "party", units="president")  # doctest: +SKIP
     """
     checked_count(n_permutations, "n_permutations")
-    seed, forms = resolve_seed(random_state), _forms(words)
-    every = [form for several in forms.values() for form in several]
+    seed = resolve_seed(random_state)
+    forms = words if isinstance(words, Mapping) else {one: [one] for one in checked_words(words)}
+    every = [form for several in forms.values() for form in checked_words(several)]
     if isinstance(source, HiddenStates):
         states, table = source, pd.DataFrame(data)
         if len(table) != len(states.texts):
@@ -148,7 +150,7 @@ def regress_uses(
     labels = documents if units is None else table[units].astype(str).to_numpy(dtype=object)
     vectors, vocabulary, word_vectors = _vectors(states, numbers, every)
     effects: list[UseEffect] = []
-    fits, decisions = [], dict.fromkeys(states.decisions)
+    fits, decisions, references = [], dict.fromkeys(states.decisions), dict(reference or {})
     for name, several in forms.items():
         rows = rows_of_word(states, several)
         # Sums depend on the order; that of the texts must not show.
@@ -160,16 +162,18 @@ def regress_uses(
         columns = {one: in_years(table[one].iloc[of_text]) for one in variables}
         unit_of_use = pd.factorize(labels[of_text])[0].astype(np.int64)
         is_used = np.ones(len(rows), dtype=np.bool_)
-        design = make_design(terms, columns, is_used, unit_of_use, reference or {})
+        design = make_design(terms, columns, is_used, unit_of_use, references)
         decisions |= dict.fromkeys(design.decisions)
-        rows, unit_of_use = rows[design.rows], unit_of_use[design.rows]
-        fit = _least_squares(design.matrix, vectors(rows), unit_of_use, name)
+        levels = design.variables.select_dtypes("category")
+        references = {str(one): levels[one].cat.categories[0] for one in levels} | references
+        rows, outcome = rows[design.rows], vectors(rows[design.rows])
+        fit = _least_squares(design.matrix, outcome, unit_of_use[design.rows], name)
         for term, level, contrasts in _effects(design):
             norm, low, high, p = _measure(fit, contrasts, n_permutations, seed)
             counts = len(rows), len(fit.starts)
             effects.append(UseEffect(name, term, level, norm, low, high, p, p, *counts))
         uses = tuple(use_at(states, row) for row in rows.tolist())
-        fits.append(WordFit(name, uses, vectors(rows), fit.coefficients, design))
+        fits.append(WordFit(name, uses, outcome, fit.coefficients, design))
     return UseRegression(
         rows=_with_q(effects),
         decisions=tuple(decisions),
@@ -181,13 +185,6 @@ def regress_uses(
         vocabulary=vocabulary,
         word_vectors=word_vectors,
     )
-
-
-def _forms(words: Any) -> dict[str, list[str]]:
-    """Return the forms of each word."""
-    if isinstance(words, Mapping):
-        return {str(name): checked_words(forms) for name, forms in words.items()}
-    return {word: [word] for word in checked_words(words)}
 
 
 def _sentences_with(corpus: Corpus, words: Sequence[str]) -> tuple[list[str], Int64Array]:
@@ -397,12 +394,7 @@ def _with_q(effects: Sequence[UseEffect]) -> tuple[UseEffect, ...]:
     """Add the false discovery rate (Benjamini and Hochberg 1995) over the words of each effect."""
     from scipy.stats import false_discovery_control
 
-    places: dict[tuple[str, str], list[int]] = {}
-    for place, effect in enumerate(effects):
-        places.setdefault((effect.term, effect.level), []).append(place)
-    rows = list(effects)
-    for several in places.values():
-        rates = false_discovery_control([rows[place].p for place in several])
-        for place, rate in zip(several, rates.tolist(), strict=True):
-            rows[place] = replace(rows[place], q=rate)
-    return tuple(rows)
+    p = pd.Series([effect.p for effect in effects])
+    of_effect = p.groupby([[one.term for one in effects], [one.level for one in effects]])
+    rates = of_effect.transform(false_discovery_control)
+    return tuple(replace(one, q=rate) for one, rate in zip(effects, rates.tolist(), strict=True))

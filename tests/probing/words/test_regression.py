@@ -7,9 +7,10 @@ import statsmodels.api as sm
 from scipy.stats import false_discovery_control, kstest
 
 from embedtopics import Corpus, probing
+from embedtopics.probing.words import _regression
 from embedtopics.probing.words._regression import _least_squares, _measure
 from tests.factories import refuses
-from tests.probing.made import made_states, reordered
+from tests.probing.made import made_states, random_states, reordered
 
 N, WIDTH = 60, 6
 
@@ -78,7 +79,8 @@ def test_units_that_are_groups_of_rows_have_the_variance_of_their_means():
 
 
 @pytest.mark.parametrize("kind", ["rows", "units", "within units", "beside another"])
-def test_p_values_are_uniform_where_the_covariate_means_nothing(kind):
+def test_p_values_are_uniform_where_the_covariate_means_nothing(kind, monkeypatch):
+    monkeypatch.setattr(_regression, "N_RESAMPLES", 10)  # of the intervals, which are not tested
     rng = np.random.default_rng(7)
     n, p = 48, []
     unit = np.arange(n) if kind in ("rows", "beside another") else np.arange(n) // 3
@@ -149,6 +151,18 @@ def test_several_words_share_false_discoveries_and_forms_of_one_word_its_uses():
     np.testing.assert_allclose([one.q for one in uses], false_discovery_control(p))
     with refuses("word"):
         uses.predict({})
+
+
+def test_all_words_are_compared_with_the_reference_of_the_first():
+    texts = [f"id{i} {'tax red' if i < 24 else 'red'}" for i in range(N)]
+    party = ["right" if i % 3 == 2 else "left" for i in range(24)] + ["right"] * 32 + ["green"] * 4
+    data = pd.DataFrame({"party": party})
+    uses = probing.regress_uses(
+        random_states(texts), ["tax", "red"], "party", data=data, n_permutations=9
+    )
+    # "left" is the most frequent party with "tax", but not with "red".
+    levels = [(one.word, one.level) for one in uses if one.level]
+    assert levels == [("tax", "right"), ("red", "right"), ("red", "green")]
 
 
 def test_rows_without_a_covariate_and_rare_levels_are_reported():

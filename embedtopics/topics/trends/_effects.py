@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, diags, hstack
+from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import checked_choice, checked_count, is_whole, resolve_seed
 from embedtopics.clustering.results import NOISE
@@ -23,9 +23,8 @@ from embedtopics.inference._design import Design, make_design, parse_covariates
 from embedtopics.inference._equations import EquationFit, Equations, marginal_effects, mean_of
 from embedtopics.inference._measurement import Sample
 from embedtopics.inference.results import Coefficients, MarginalEffect
-from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array, RandomState
+from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomState
 from embedtopics.topics._resolution import NOT_DRAWN, best_matches, draw_replicates
-from embedtopics.topics._vectors import members
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import repeated_rows, units_of, values_of
 from embedtopics.topics.trends.results import NO_TOPIC, TopicEffects
@@ -38,8 +37,6 @@ def effects(
     covariates: Any,
     *,
     topics: Sequence[int] | Mapping[str, Any] | None = None,
-    within: Sequence[int] | None = None,
-    shares: Any = None,
     link: str = "identity",
     reference: Mapping[str, Any] | None = None,
     units: Any = None,
@@ -67,13 +64,6 @@ def effects(
     topics : sequence of int, or mapping of str to int or sequence of int, optional
         Ids of topics; by default all and no topic. A mapping adds up topics under a name, such as
         ``{"climate": [3, 7]}``.
-    within : sequence of int, optional
-        Ids of topics of whose texts shares are taken, by default all texts. ``topics=[3],
-        within=[3, 7]`` is the ratio of topic 3 to both; with the logit link, effects are then
-        logarithms of ratios of topic 3 to topic 7.
-    shares : sparse or dense array of shape (n_rows, n_topics), optional
-        Shares of the topics in each row, such as `mixtures(result)`. By default a row belongs to
-        its topic.
     link : {"identity", "logit"}
         "identity": effects are differences of shares. "logit": effects are differences of log odds;
         `marginal_effects` of the result returns those of shares.
@@ -124,21 +114,16 @@ def effects(
     checked_choice(link, "link", ("identity", "logit"))
     seed = resolve_seed(random_state)
     unit_of_row = units_of(result, units)
-    targets = _Targets.of(result, topics, within)
+    targets = _Targets.of(result, topics)
     terms, names = parse_covariates(covariates, set(map(str, result.corpus.metadata.columns)))
     columns = {name: values_of(result, column, name)[0] for name, column in names.items()}
-    design = make_design(terms, columns, targets.is_used, unit_of_row, reference or {})
+    has_text = result.documents.of_row >= 0
+    design = make_design(terms, columns, has_text, unit_of_row, reference or {})
     rows = _Rows.of(result, design, unit_of_row, units)
-    if shares is None:
-        labels_again, notes = _replicates(result, replicates, seed)
-        all_shares = _of_labels(result.clustering.labels[rows.documents], result.n_topics)
-    else:
-        if within is not None or replicates:
-            raise InputError("shares", "passed without within and replicates", shares)
-        all_shares = _fractions(shares, result, rows)
-        labels_again, notes = _replicates(result, 0, seed)
+    labels_again, notes = _replicates(result, replicates, seed)
     again = [_of_replicate(rows, result, one, targets) for one in labels_again]
-    of_targets = csr_matrix(all_shares @ targets.sums)
+    labels = result.clustering.labels[rows.documents]
+    of_targets = csr_matrix(_of_labels(labels, result.n_topics) @ targets.sums)
     family = "logistic" if link == "logit" else "linear"
     effects = _fit_targets(rows, targets, of_targets, again, family)
     return TopicEffects(
@@ -165,43 +150,34 @@ def effects(
 
 
 class _Targets(NamedTuple):
-    """The modelled shares: their ids and names, the rows that count, and the topics of each."""
+    """The modelled shares: their ids and names, and the topics of each."""
 
     ids: tuple[Any, ...]
     labels: tuple[str, ...]
-    is_used: BoolArray  # (n_rows,)
     sums: csr_matrix  # (n_topics + 1, n_targets), 1 for topics that are added up; the last is none
-    is_within: BoolArray  # (n_topics + 1,), the topics whose texts count
 
     @classmethod
-    def of(cls, result: TopicResult, topics: Any, within: Any) -> _Targets:
+    def of(cls, result: TopicResult, topics: Any) -> _Targets:
         n = result.n_topics
-        inside = [*range(n), NOISE] if within is None else _ids(within, n, "within")
-        if len(inside) < 2:
-            raise InputError("within", "at least two topics", within)
-        labels = [*(topic.label for topic in result.topics), NO_TOPIC]
-        if not isinstance(topics, Mapping):
-            ids = inside if topics is None else _ids(topics, n, "topics")
-            parts, names = [[one] for one in ids], [labels[one] for one in ids]
+        if isinstance(topics, Mapping):
+            parts, names = [_ids(one, n) for one in topics.values()], list(topics)
         else:
-            parts, names = [_ids(one, n, "topics") for one in topics.values()], list(topics)
-        if outside := [one for part in parts for one in part if one not in inside]:
-            raise InputError("topics", f"among those of within ({within})", outside[0])
+            ids = [*range(n), NOISE] if topics is None else _ids(topics, n)
+            labels = [*(topic.label for topic in result.topics), NO_TOPIC]
+            parts, names = [[one] for one in ids], [labels[one] for one in ids]
         sums = np.zeros((n + 1, len(parts)))
         for place, part in enumerate(parts):
             sums[part, place] = 1.0  # no topic is -1 and thus the last
-        is_within = np.isin([*range(n), NOISE], inside)
-        is_used = (result.documents.of_row >= 0) & np.isin(result.labels, inside)
         shown = [part[0] if len(part) == 1 else "+".join(map(str, part)) for part in parts]
-        return cls(tuple(shown), tuple(map(str, names)), is_used, csr_matrix(sums), is_within)
+        return cls(tuple(shown), tuple(map(str, names)), csr_matrix(sums))
 
 
-def _ids(topics: Any, n_topics: int, name: str) -> list[int]:
+def _ids(topics: Any, n_topics: int) -> list[int]:
     """Return one id or several as a list."""
     ids = [topics] if is_whole(topics) else list(topics)
     for one in ids or [None]:
         if not is_whole(one) or not 0 <= one < n_topics:
-            raise InputError(name, f"ids of topics, 0 to {n_topics - 1}", one)
+            raise InputError("topics", f"ids of topics, 0 to {n_topics - 1}", one)
     return [int(one) for one in dict.fromkeys(ids)]
 
 
@@ -354,22 +330,6 @@ def _of_labels(labels: Int32Array, n_topics: int) -> csr_matrix:
     return csr_matrix(parts, shape=(len(labels), n_topics + 1))
 
 
-def _fractions(shares: Any, result: TopicResult, rows: _Rows) -> csr_matrix:
-    """Return the shares of each text that are passed for each row, with no topic as the last."""
-    fractions = csr_matrix(shares, dtype=np.float64, copy=True)
-    if fractions.shape != (len(result.corpus), result.n_topics):
-        found = f"shape {fractions.shape}"
-        raise InputError("shares", f"of shape {(len(result.corpus), result.n_topics)}", found=found)
-    total = np.asarray(fractions.sum(axis=1)).ravel()
-    if (is_wrong := (fractions.min(axis=1).toarray().ravel() < 0) | ~(total < 1.001)).any():
-        row = int(is_wrong.argmax())
-        raise InputError("shares", "from 0 up, with sums of at most 1", float(total[row]), row=row)
-    fractions = hstack([fractions, csr_matrix(np.maximum(1 - total, 0.0)[:, None])]).tocsr()
-    member = members(rows.part)
-    sizes = np.bincount(rows.part)
-    return csr_matrix(diags(1 / sizes) @ (member @ fractions[rows.design.rows]))
-
-
 def _of_replicate(
     rows: _Rows, result: TopicResult, labels_again: Int32Array, targets: _Targets
 ) -> _Replicate:
@@ -386,8 +346,5 @@ def _of_replicate(
     clusters_of, columns = np.append(match[matched], n_clusters), np.append(matched, n_topics)
     shape = n_clusters + 1, n_topics + 1
     topic_of_cluster = csr_matrix((ones, (clusters_of, columns)), shape=shape)
-    theirs = csr_matrix(_of_labels(clusters, n_clusters) @ topic_of_cluster)
-    if not targets.is_within.all():
-        inside = np.flatnonzero(theirs @ targets.is_within > 0)
-        texts, theirs = texts[inside], theirs[inside]
+    theirs = _of_labels(clusters, n_clusters) @ topic_of_cluster
     return _Replicate(texts, csr_matrix(theirs @ targets.sums))

@@ -308,8 +308,6 @@ WRONG = each(
     reference=[{"source": "mirror"}, {"date": "2020"}],
     link=["probit"],
     topics=[[99], [-1], {"none": []}],
-    within=[[0]],
-    shares=[np.ones((3, 2))],
     units=["nobody", [1, 2]],
     replicates=[-1],
 )
@@ -356,18 +354,11 @@ def test_splines_have_a_column_for_each_basis_function(result, source):
     assert np.isfinite(found.errors).all()
 
 
-@pytest.mark.parametrize("is_fractional", [False, True])
-def test_the_logit_link_is_that_of_quasi_likelihood(result, source, is_fractional):
+def test_the_logit_link_is_that_of_quasi_likelihood(result, source):
     rows, design, levels = dummies(result, source)
-    mixed = topics.mixtures(result) if is_fractional else None
-    before = None if mixed is None else mixed.toarray()
-    found = topics.effects(
-        result, {"date": "date", "source": source}, link="logit", shares=mixed, replicates=0
-    )
+    covariates = {"date": "date", "source": source}
+    found = topics.effects(result, covariates, link="logit", replicates=0)
     y = (result.labels[rows] == 0).astype(float)
-    if is_fractional:
-        y = before[rows, 0].astype(float)
-        assert np.array_equal(mixed.toarray(), before)
     clusters = {"cov_type": "cluster", "cov_kwds": {"groups": result.documents.of_row[rows]}}
     theirs = sm.GLM(y, design, family=sm.families.Binomial()).fit(**clusters)
     assert found.coefficients[0] == pytest.approx(theirs.params, rel=1e-6)
@@ -383,23 +374,17 @@ def test_the_logit_link_is_that_of_quasi_likelihood(result, source, is_fractiona
     assert effects.loc[0, "share"].iloc[0] == pytest.approx(y.mean())
 
 
-def test_topics_add_up_and_divide(result, source):
+def test_topics_add_up(result, source):
     covariates = {"source": source}
     plain = topics.effects(result, covariates)
     both = topics.effects(result, covariates, topics={"both": [0, 2], "one": 1})
     assert both.topics == ("0+2", 1) and both.labels == ("both", "one")
     assert both.coefficients[0] == pytest.approx(plain.coefficients[[0, 2]].sum(axis=0))
     pd.testing.assert_frame_equal(plain.marginal_effects(), plain.to_frame())
-    inside = np.isin(result.labels, [0, 2])
-    ratio = topics.effects(result, covariates, topics=[0], within=[0, 2], link="logit")
-    counts = pd.crosstab(source[inside], result.labels[inside] == 0)
-    odds = np.log(counts[True] / counts[False])
-    expected = [odds[level] - odds[ratio.references["source"]] for level in ratio.levels[1:]]
-    assert ratio.coefficients[0, 1:] == pytest.approx(expected) and ratio.n_rows == inside.sum()
     points = 100 * both.marginal_effects()["effect"][::2]
     assert list(forest(both).data[0].x) == points.tolist()
-    table = ratio.to_latex()
-    assert f"Rows & {inside.sum():,}" in table and ratio.labels[0] in table
+    table = both.to_latex()
+    assert f"Rows & {both.n_rows:,}" in table and both.labels[0] in table
 
 
 def test_a_level_without_a_topic_has_finite_log_odds(result):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -77,26 +76,22 @@ def by_group(
         message = f"Left out: {spell_count(n_missing, 'row', 'rows')} without a value in {by!r}."
         decisions = (*decisions, Decision("trends", "rows_without_group", n_missing, message))
     n_groups, of_row = len(names), np.where(has_text, codes, -1)
-    counts = count_rows(result.labels, of_row, (result.n_topics + 1, n_groups))
-    totals = counts.sum(axis=0)
-    rows = repeated_rows(result, of_row, n_groups, units)
-    effective = rows.effective_sizes(totals)
-    low, high = wilson(share_of(counts, totals) * effective, effective)
+    rows = count_rows(result, of_row, n_groups, units)
     terms = distinctive = no_terms(result, n_groups)
     if n_terms and result.n_topics and result.term_counts.counts.nnz:
         cell_counts = count_cells(result, of_row, n_groups)
         weights = weigh_cells(result, cell_counts)
-        terms = best_cell_terms(result, weights, n_terms, totals > 0)
+        terms = best_cell_terms(result, weights, n_terms, rows.totals > 0)
         distinctive = _distinctive(result, cell_counts, n_groups, n_terms)
     return TopicGroups(
         by=by,
         names=names,
         labels=tuple(topic.label for topic in result.topics),
-        counts=counts,
-        totals=totals,
-        shares=share_of(counts, totals),
-        low=low,
-        high=high,
+        counts=rows.counts,
+        totals=rows.totals,
+        shares=rows.shares,
+        low=rows.low,
+        high=rows.high,
         terms=terms,
         distinctive=distinctive,
         decisions=(*decisions, *rows.decisions),
@@ -196,27 +191,19 @@ def _pool_groups(
     return new[codes], (*group_names, other), (decision,)
 
 
-def count_rows(labels: npt.NDArray[np.int32], cells: Int64Array, shape: tuple[int, int]) -> Any:
-    """Count rows by topic and cell, both (n_rows,); the last row is that of no topic."""
-    counted = cells >= 0
-    place = (labels[counted] % shape[0]).astype(np.int64) * shape[1] + cells[counted]
-    return np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
+class CellCounts(NamedTuple):
+    """Rows by topic and cell, the last topic being none, and how far they are independent."""
 
-
-@dataclass(frozen=True, eq=False)
-class RepeatedRows:
-    """Dependence of rows: sums of squared unit sizes by cell, and the correlation within units."""
-
-    squares: Float64Array
-    correlation: float
-    cells: Int64Array  # (n_parts,), the cell of each unit in a cell
-    counts: csr_matrix  # (n_parts, n_topics + 1), its rows by topic
-    decisions: tuple[Decision, ...] = ()
-
-    def effective_sizes(self, totals: npt.ArrayLike) -> Float64Array:
-        """Return the effective sample size of each cell, (n_cells,)."""
-        n = np.asarray(totals, dtype=np.float64)
-        return share_of(n * n, n + self.correlation * (self.squares - n))
+    counts: Int64Array  # (n_topics + 1, n_cells)
+    totals: Int64Array  # (n_cells,)
+    n_effective: Float64Array  # (n_cells,), the effective sample size
+    shares: Float64Array  # (n_topics + 1, n_cells), as the two ends of their intervals
+    low: Float64Array
+    high: Float64Array
+    correlation: float  # of topics within units
+    unit_cells: Int64Array  # (n_parts,), the cell of each unit in a cell
+    unit_counts: csr_matrix  # (n_parts, n_topics + 1), its rows by topic
+    decisions: tuple[Decision, ...]
 
 
 def _unit_column(result: TopicResult) -> str | None:
@@ -236,8 +223,8 @@ def units_of(result: TopicResult, units: Any) -> Int64Array:
     return np.where(codes >= 0, codes, codes.max(initial=-1) + 1 + of_text)
 
 
-def repeated_rows(result: TopicResult, cells: Int64Array, n_cells: int, units: Any) -> RepeatedRows:
-    """Measure how the topics of rows correlate within units in a cell; `cells` is (n_rows,).
+def count_rows(result: TopicResult, cells: Int64Array, n_cells: int, units: Any) -> CellCounts:
+    """Count rows by topic and cell (n_rows,), and measure the correlation of topics within units.
 
     The estimate of Fleiss and Cuzick (1979, "The reliability of dichotomous judgments: unequal
     numbers of judges per subject"), summed over topics and cells, with a correction for few units.
@@ -248,13 +235,13 @@ def repeated_rows(result: TopicResult, cells: Int64Array, n_cells: int, units: A
     place, cell, n_parts = part.ravel(), parts[0], parts.shape[1]
     sizes = np.bincount(place, minlength=n_parts).astype(np.float64)
     n, k = (np.bincount(cell, w, n_cells) for w in (sizes, np.ones(n_parts)))
-    squares = np.bincount(cell, sizes**2, n_cells)
-    topic = result.labels[rows] % (result.n_topics + 1)
+    topic = result.labels[rows] % (result.n_topics + 1)  # noise is -1 and thus the last
     shape = n_parts, result.n_topics + 1
-    topic_counts = csr_matrix((np.ones(len(rows)), (place, topic)), shape=shape)
-    agreeing = np.asarray(topic_counts.power(2).sum(axis=1)).ravel() / sizes
+    unit_counts = csr_matrix((np.ones(len(rows)), (place, topic)), shape=shape)
+    agreeing = np.asarray(unit_counts.power(2).sum(axis=1)).ravel() / sizes
     of_cell = csr_matrix((np.ones(n_parts), (cell, np.arange(n_parts))), shape=(n_cells, n_parts))
-    same_topic = share_of(np.asarray((of_cell @ topic_counts).power(2).sum(axis=1)).ravel(), n**2)
+    in_cells = of_cell @ unit_counts
+    same_topic = share_of(np.asarray(in_cells.power(2).sum(axis=1)).ravel(), n**2)
     by_chance = np.where(k > 1, (n - k) * (1 - same_topic) * k / np.maximum(k - 1, 1), 0.0)
     differing, expected = float((sizes - agreeing)[k[cell] > 1].sum()), float(by_chance.sum())
     correlation = min(max(1 - differing / expected, 0.0), 1.0) if expected > 0 else 1.0
@@ -265,9 +252,15 @@ def repeated_rows(result: TopicResult, cells: Int64Array, n_cells: int, units: A
             f"units correlate by {correlation:.2f}, which the intervals allow for."
         )
         decisions = (Decision("trends", "correlation_in_units", correlation, message),)
-    return RepeatedRows(
-        np.asarray(squares, dtype=np.float64), correlation, cell, topic_counts, decisions
-    )
+    squares = np.bincount(cell, sizes**2, n_cells)
+    n_effective = share_of(n * n, n + correlation * (squares - n))
+    counts = in_cells.toarray().T.astype(np.int64)
+    shares = share_of(counts, n)
+    low, high = wilson(shares * n_effective, n_effective)
+    return CellCounts(
+        counts, n.astype(np.int64), n_effective, shares, low, high, correlation, cell, unit_counts,
+        decisions,
+    )  # fmt: skip
 
 
 def share_of(counts: npt.ArrayLike, totals: npt.ArrayLike) -> Float64Array:

@@ -26,7 +26,7 @@ from embedtopics.inference.results import Coefficients, MarginalEffect
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomState
 from embedtopics.topics._resolution import NOT_DRAWN, best_matches, draw_replicates
 from embedtopics.topics.results import TopicResult
-from embedtopics.topics.trends._by_group import repeated_rows, units_of, values_of
+from embedtopics.topics.trends._by_group import count_rows, units_of, values_of
 from embedtopics.topics.trends.results import NO_TOPIC, TopicEffects
 
 N_REPLICATES = 5
@@ -215,11 +215,11 @@ class _Rows:
         sample = Sample.of(np.ones(n), np.zeros(n), unit_of_row[rows])
         cells = np.full(len(unit_of_row), -1)
         cells[rows] = 0
-        repeated = repeated_rows(result, cells, 1, units)
-        points, weights = _prior(design, sample.unit, repeated.correlation)
+        counted = count_rows(result, cells, 1, units)
+        points, weights = _prior(design, sample.unit, counted.correlation)
         halves = np.full((len(points), 1), 0.5)
         prior = Equations(points, halves, weights, np.zeros(len(points), dtype=np.int64))
-        return cls(design, sample, place.ravel(), parts[0], prior, repeated.decisions)
+        return cls(design, sample, place.ravel(), parts[0], prior, counted.decisions)
 
     def fit(
         self, family: str, shares: csr_matrix, texts: Int64Array | None = None, *, prior: bool

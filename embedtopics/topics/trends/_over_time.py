@@ -16,7 +16,6 @@ from embedtopics._utils.checks import checked_choice
 from embedtopics.corpus._columns import read_dates
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
-from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.protocols import Float64Array, Int64Array
 from embedtopics.topics.reading._words import Z_OF_95, false_discovery_rates
 from embedtopics.topics.results import TopicResult
@@ -25,8 +24,6 @@ from embedtopics.topics.trends._by_group import (
     count_cells,
     count_rows,
     no_terms,
-    repeated_rows,
-    share_of,
     values_of,
     weigh_cells,
 )
@@ -103,15 +100,11 @@ def over_time(
     moments, zone, n_undated, decisions = _dates_of(result, time)
     periods = cut_into_periods(moments, every)
     n_topics, n_periods = result.n_topics, len(periods.names)
-    counts = count_rows(result.labels, periods.of_row, (n_topics + 1, n_periods))
-    totals = counts.sum(axis=0)
-    rows = repeated_rows(result, periods.of_row, n_periods, units)
-    effective = rows.effective_sizes(totals)
-    low, high = wilson(share_of(counts, totals) * effective, effective)
+    rows = count_rows(result, periods.of_row, n_periods, units)
     terms = no_terms(result, n_periods)
     if n_terms and n_topics and result.term_counts.counts.nnz:
         weights = weigh_cells(result, count_cells(result, periods.of_row, n_periods))
-        terms = best_cell_terms(result, weights, n_terms, totals > 0, evolution=True)
+        terms = best_cell_terms(result, weights, n_terms, rows.totals > 0, evolution=True)
     return TopicTrends(
         every=periods.every,
         names=periods.names,
@@ -119,14 +112,14 @@ def over_time(
         ends=periods.ends,
         time_zone=zone,
         labels=tuple(topic.label for topic in result.topics),
-        counts=counts,
-        totals=totals,
-        n_effective=effective,
-        shares=share_of(counts, totals),
-        low=low,
-        high=high,
-        unit_periods=rows.cells,
-        unit_counts=rows.counts,
+        counts=rows.counts,
+        totals=rows.totals,
+        n_effective=rows.n_effective,
+        shares=rows.shares,
+        low=rows.low,
+        high=rows.high,
+        unit_periods=rows.unit_cells,
+        unit_counts=rows.unit_counts,
         terms=terms,
         n_undated=n_undated,
         decisions=(*decisions, *periods.decisions, *rows.decisions),

@@ -51,24 +51,45 @@ class CellTerms:
         return [", ".join(self.of(topic, cell)) for topic in topics for cell in range(n_cells)]
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _ByTopic(Displayed):
-    """A result with values for each topic and for no topic."""
+    """The shares of topics, and of no topic in the last row, in cells: periods or groups."""
 
+    names: tuple[str, ...]
     labels: tuple[str, ...]
+    counts: Int64Array
+    totals: Int64Array
+    shares: Float64Array
+    low: Float64Array
+    high: Float64Array
+    terms: CellTerms
+    decisions: tuple[Decision, ...] = ()
 
     @property
     def n_topics(self) -> int:
         """Number of topics, noise left out."""
         return len(self.labels)
 
-    def _topics(self, n_rows: int) -> dict[str, Any]:
-        """Return the columns topic and label, with each value repeated."""
+    def _frame(self, cell: str) -> pd.DataFrame:
+        """Return one row for each topic and cell, whose names are in the column `cell`."""
+        n_rows, n_cells = self.n_topics + 1, len(self.names)
         labels = np.array([*self.labels, NO_TOPIC], dtype=object)
-        topics = [*range(self.n_topics), NOISE]
-        return {"topic": np.repeat(topics, n_rows), "label": np.repeat(labels, n_rows)}
+        return pd.DataFrame(
+            {
+                "topic": np.repeat([*range(self.n_topics), NOISE], n_cells),
+                "label": np.repeat(labels, n_cells),
+                cell: np.tile(np.array(self.names, dtype=object), n_rows),
+                "count": self.counts.ravel(),
+                "total": np.tile(self.totals, n_rows),
+                "share": self.shares.ravel(),
+                "low": self.low.ravel(),
+                "high": self.high.ravel(),
+                "terms": self.terms.joined(),
+            }
+        )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TopicTrends(_ByTopic):
     """Topics by calendar period.
 
@@ -104,22 +125,13 @@ class TopicTrends(_ByTopic):
     """
 
     every: str
-    names: tuple[str, ...]
     starts: Times
     ends: Times
     time_zone: str
-    labels: tuple[str, ...]
-    counts: Int64Array
-    totals: Int64Array
     n_effective: Float64Array
-    shares: Float64Array
-    low: Float64Array
-    high: Float64Array
     unit_periods: Int64Array
     unit_counts: Any
-    terms: CellTerms
     n_undated: int
-    decisions: tuple[Decision, ...] = ()
 
     @property
     def min_rows(self) -> int:
@@ -145,14 +157,14 @@ class TopicTrends(_ByTopic):
             Columns topic (-1 for none), label, period, start, end, count, total, share, low, high
             and terms (joined by commas).
         """
-        frame = _by_topic(self, "period")
+        frame = self._frame("period")
         place = np.tile(np.arange(self.n_periods), self.n_topics + 1)
         frame.insert(3, "start", self.starts[place])
         frame.insert(4, "end", self.ends[place])
         return frame
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TopicGroups(_ByTopic):
     """Topics by group, such as sources.
 
@@ -176,16 +188,7 @@ class TopicGroups(_ByTopic):
     """
 
     by: str
-    names: tuple[str, ...]
-    labels: tuple[str, ...]
-    counts: Int64Array
-    totals: Int64Array
-    shares: Float64Array
-    low: Float64Array
-    high: Float64Array
-    terms: CellTerms
     distinctive: CellTerms
-    decisions: tuple[Decision, ...] = ()
 
     def _summary(self) -> str:
         return f"{self.n_topics} topics, {len(self.names)} groups by {self.by!r}"
@@ -199,7 +202,7 @@ class TopicGroups(_ByTopic):
             Columns topic (-1 for none), label, the column of the groups by its name, count, total,
             share, low, high, terms and distinctive (joined by commas).
         """
-        frame = _by_topic(self, "group")
+        frame = self._frame("group")
         frame["distinctive"] = self.distinctive.joined()
         # The name of the group column may equal another column of the table.
         return frame if self.by in frame else frame.rename(columns={"group": self.by})
@@ -326,20 +329,3 @@ class TopicEffects(Displayed):
         rows = map(Coefficients, *arrays)
         models = {one: (fit, self.n_rows) for one, fit in zip(self.labels, rows, strict=True)}
         return latex_regression(self.columns, models)
-
-
-def _by_topic(result: TopicTrends | TopicGroups, what: str) -> pd.DataFrame:
-    """Return the columns that periods and groups share."""
-    n_rows, n_cells = result.n_topics + 1, len(result.names)
-    return pd.DataFrame(
-        {
-            **result._topics(n_cells),
-            what: np.tile(np.array(result.names, dtype=object), n_rows),
-            "count": result.counts.ravel(),
-            "total": np.tile(result.totals, n_rows),
-            "share": result.shares.ravel(),
-            "low": result.low.ravel(),
-            "high": result.high.ravel(),
-            "terms": result.terms.joined(),
-        }
-    )

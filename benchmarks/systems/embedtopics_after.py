@@ -35,7 +35,7 @@ def main() -> None:
         ),
         "merge": lambda: et.topics.merge(result, asked["merged"]),
         "reduce": lambda: et.topics.reduce(result, asked["n_reduced"]),
-        "over_time": lambda: et.topics.over_time(result, every=asked["n_bins"]),
+        "over_time": lambda: et.topics.over_time(result),
         "by_group": lambda: et.topics.by_group(result, "class"),
         "hierarchy": lambda: et.topics.hierarchy(result),
         "mixtures": lambda: et.topics.mixtures(result, rows=mixed),

@@ -39,6 +39,36 @@ class PeriodUnit(NamedTuple):
     base: str
     size: int
 
+    @property
+    def zero(self) -> int:
+        """Offset of 1970 from year 0, or from the Monday of its first week."""
+        return 1970 * 12 if self.base == "M" else 3 if self.size % 7 == 0 else 0
+
+    def number(self, dates: Times) -> Int64Array:
+        """Return the number of the period of each date."""
+        return (dates.astype(f"M8[{self.base}]").astype(np.int64) + self.zero) // self.size
+
+    def start(self, numbers: Int64Array) -> Times:
+        """Return the start of each period."""
+        return (numbers * self.size - self.zero).astype(f"M8[{self.base}]").astype("M8[us]")
+
+    def span(self, dates: Times) -> int:
+        """Return the number of periods from the first date to the last."""
+        first, last = self.number(np.array([dates.min(), dates.max()])).tolist()
+        return int(last - first + 1)
+
+    def spell(self, start: np.datetime64) -> str:
+        """Return the usual name of a period."""
+        if self.name == "week":
+            year, week, _ = start.astype("M8[us]").astype(datetime).isocalendar()
+            return f"{year:04}-W{week:02}"
+        written = str(start)  # datetime has no year 0, in which a decade begins
+        if self.name == "quarter":
+            return f"{written[:4]} Q{int(written[5:7]) // 3 + 1}"
+        if self.name == "decade":
+            return f"{written[:4]}s"
+        return written[: {"day": 10, "month": 7, "year": 4}[self.name]]
+
 
 UNITS = {
     name: PeriodUnit(name, base, size)
@@ -56,7 +86,7 @@ MAX_PERIODS_AUTO, MIN_ROWS_AUTO = 40, 10
 
 def over_time(
     result: TopicResult,
-    every: Any = "auto",
+    every: str = "auto",
     *,
     time: Any = None,
     n_terms: int = 10,
@@ -69,7 +99,7 @@ def over_time(
     result : TopicResult
     every : {"auto", "day", "week", "month", "quarter", "year", "decade"}
         Length of a period. "auto" takes the shortest unit with at most 40 periods and ten rows per
-        period on average. Dates are read as `time`.
+        period on average.
     time : str or array_like of shape (n_rows,), optional
         A column, or a date for each row; by default the time column of the corpus. Times with a
         zone are converted to UTC; other times stay the same.
@@ -95,8 +125,6 @@ def over_time(
     whole fit. They are scaled to sum 1, averaged with those of the period before, and then with
     the topic's weights in the whole fit.
     """
-    if not isinstance(every, str):
-        every, time = "auto", every
     moments, zone, n_undated, decisions = _dates_of(result, time)
     periods = cut_into_periods(moments, every)
     n_topics, n_periods = result.n_topics, len(periods.names)
@@ -169,7 +197,7 @@ def cut_into_periods(dates: Times, every: str = "auto") -> Periods:
     valid = dates[~np.isnat(dates)]
     unit = _finest(valid) if every == "auto" else parse_unit(every)
     first_day, last_day = valid.min().astype("M8[D]"), valid.max().astype("M8[D]")
-    n_periods = _span(valid, unit)
+    n_periods = unit.span(valid)
     if n_periods > MAX_PERIODS:
         expected = f"a length with at most {MAX_PERIODS:,} periods from {first_day} to {last_day}"
         remedy = f"these are {n_periods:,} periods; choose longer ones, or correct a wrong date"
@@ -178,10 +206,10 @@ def cut_into_periods(dates: Times, every: str = "auto") -> Periods:
     if every == "auto":
         message = f"Periods are {unit.name}s: {n_periods:,} from {first_day} to {last_day}."
         decisions = (Decision("trends", "every", unit.name, message),)
-    first = int(_number(valid.min()[None], unit)[0])
-    edges = _start(first + np.arange(n_periods + 1), unit)
-    of_row = np.where(np.isnat(dates), -1, _number(dates, unit) - first)
-    names = tuple(_name(start, unit) for start in edges[:-1])
+    first = int(unit.number(valid.min()[None])[0])
+    edges = unit.start(first + np.arange(n_periods + 1))
+    of_row = np.where(np.isnat(dates), -1, unit.number(dates) - first)
+    names = tuple(map(unit.spell, edges[:-1]))
     return Periods(unit.name, names, edges[:-1], edges[1:], of_row.astype(np.int64), decisions)
 
 
@@ -193,67 +221,31 @@ def parse_unit(every: str) -> PeriodUnit:
 def _finest(valid: Times) -> PeriodUnit:
     """Choose the unit of "auto"."""
     possible = [unit for unit in UNITS.values() if _is_precise_enough(valid, unit)]
-    for unit in possible:
-        n_periods = _span(valid, unit)
-        if 2 <= n_periods <= MAX_PERIODS_AUTO and len(valid) >= MIN_ROWS_AUTO * n_periods:
+    several = [unit for unit in possible if 2 <= unit.span(valid) <= MAX_PERIODS_AUTO]
+    for unit in several:
+        if len(valid) >= MIN_ROWS_AUTO * unit.span(valid):
             return unit
-    several = [unit for unit in possible if 2 <= _span(valid, unit) <= MAX_PERIODS_AUTO]
     if several:  # few rows: the longest unit with at least two periods
         return several[-1]
-    return possible[-1] if _span(valid, possible[0]) > 1 else possible[0]
+    return possible[-1] if possible[0].span(valid) > 1 else possible[0]
 
 
 def _is_precise_enough(valid: Times, unit: PeriodUnit) -> bool:
     """Return whether dates are more precise than the next coarser unit."""
-    if (unit.base == "M" and unit.size >= 12) or valid.min() == valid.max():
+    if unit.name in ("year", "decade") or valid.min() == valid.max():
         return True
     coarser = UNITS["year" if unit.base == "M" else "month"]
-    return bool((_start(_number(valid, coarser), coarser) != valid).any())
-
-
-def _span(valid: Times, unit: PeriodUnit) -> int:
-    """Return the number of periods from the first date to the last."""
-    first, last = _number(np.array([valid.min(), valid.max()]), unit).tolist()
-    return int(last - first + 1)
-
-
-def _zero(unit: PeriodUnit) -> int:
-    """Return the offset of 1970 from year 0, or from the Monday of its first week."""
-    return 1970 * 12 if unit.base == "M" else 3 if unit.size % 7 == 0 else 0
-
-
-def _number(dates: Times, unit: PeriodUnit) -> Int64Array:
-    """Return the number of the period of each date."""
-    return (dates.astype(f"M8[{unit.base}]").astype(np.int64) + _zero(unit)) // unit.size
-
-
-def _start(numbers: Int64Array, unit: PeriodUnit) -> Times:
-    return (numbers * unit.size - _zero(unit)).astype(f"M8[{unit.base}]").astype("M8[us]")
-
-
-def _name(start: np.datetime64, unit: PeriodUnit) -> str:
-    """Return the usual name of a period."""
-    if unit.base == "D" and unit.size % 7 == 0:
-        year, week, _ = start.astype("M8[us]").astype(datetime).isocalendar()
-        return f"{year:04}-W{week:02}"
-    written = str(start)  # datetime has no year 0, in which a decade begins
-    if unit.name == "quarter":
-        return f"{written[:4]} Q{int(written[5:7]) // 3 + 1}"
-    if unit.name == "decade":
-        return f"{written[:4]}s"
-    return written[: 10 if unit.base == "D" else 4 if unit.size % 12 == 0 else 7]
+    return bool((coarser.start(coarser.number(valid)) != valid).any())
 
 
 def period_names(dates: Times, every: str) -> list[str]:
     """Return the name of the period of each date, "" for missing dates."""
     unit = parse_unit(every)
-    dated = np.flatnonzero(~np.isnat(dates))
-    numbers, places = np.unique(_number(dates[dated], unit), return_inverse=True)
-    names = [_name(start, unit) for start in _start(numbers, unit)]
-    name_of_row = [""] * len(dates)
-    for row, place in zip(dated.tolist(), places.tolist(), strict=True):
-        name_of_row[row] = names[place]
-    return name_of_row
+    dated = ~np.isnat(dates)
+    numbers, places = np.unique(unit.number(dates[dated]), return_inverse=True)
+    name_of_row = np.full(len(dates), "", dtype=object)
+    name_of_row[dated] = np.array([*map(unit.spell, unit.start(numbers))], dtype=object)[places]
+    return list(name_of_row.tolist())
 
 
 MIN_PERIODS, MIN_ROWS = 3, 5

@@ -40,10 +40,10 @@ def test_periods_without_rows_have_no_share(result):
     for values in (trends.shares, trends.low, trends.high):
         assert np.isnan(values[:, 1:3]).all() and not np.isnan(values[:, [0, 3]]).any()
     assert trends.terms.of(0, 1) == () and trends.terms.of(0, 0) != ()
-    # A column of dates in the place of the length of periods, and years as integers.
-    of_column = topics.over_time(result, pd.Series(dates, index=range(9, 9 + len(dates))))
+    of_column = topics.over_time(result, time=pd.Series(dates, index=range(9, 9 + len(dates))))
     assert of_column.names == topics.over_time(result, time=dates).names
-    assert topics.over_time(result, [1998] + [2001] * (len(dates) - 1)).names[0] == "1998"
+    years = [1998] + [2001] * (len(dates) - 1)
+    assert topics.over_time(result, time=years).names[0] == "1998"
 
 
 def test_rows_without_a_date_are_left_out_and_counted(result):

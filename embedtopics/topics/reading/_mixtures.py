@@ -19,13 +19,11 @@ from embedtopics.topics.results import TokenMixture, TopicResult
 Words = tuple[Int32Array, Int64Array]
 """Word ids of consecutive texts, and offsets (n_texts + 1,) of the texts in them."""
 
-
 BATCH_SIZE = 1024
 """Documents at once, which bounds the memory."""
 
-
-WINDOW, STRIDE = 4, 1
-"""Words of a window, and from one window to the next."""
+WINDOW = 4
+"""Words of a window; the next begins one word later."""
 
 MIN_SIMILARITY = 0.1
 """Cosine below which a window counts as 0."""
@@ -61,24 +59,14 @@ def mixtures(result: TopicResult, *, rows: Iterable[int] | None = None) -> csr_m
     words = result.tokens.ids, result.tokens.offsets
     of_row = result.documents.of_row
     of_text = of_row if rows is None else of_row[_checked_rows(rows, len(of_row))]
-    # Rows that share a text share its mixture.
-    documents, place = np.unique(of_text, return_inverse=True)
-    n_empty = int(np.sum(documents < 0))
-    documents, place = documents[n_empty:], place - n_empty
-    mixed = csr_matrix(np.zeros((len(documents), result.n_topics), dtype=np.float32))
-    if result.n_topics and len(documents):
-        topics = _Topics.of(result)
-        blocks = []
-        for begin in range(0, len(documents), BATCH_SIZE):
-            block_words = _select_documents(*words, documents[begin : begin + BATCH_SIZE])
-            shares = topics.of_documents(block_words)
-            blocks.append(csr_matrix(shares.astype(np.float32)))
-        mixed = csr_matrix(vstack(blocks, format="csr"))
-    has_text = np.flatnonzero(place >= 0)
-    ones = np.ones(len(has_text), dtype=np.float32)
-    shape = len(place), len(documents)
-    row_indicator = csr_matrix((ones, (has_text, place[has_text])), shape=shape)
-    return csr_matrix(row_indicator @ mixed, dtype=np.float32)
+    # Rows that share a text share its mixture; the first, -1, stands for rows without text.
+    documents, place = np.unique(np.append(of_text, -1), return_inverse=True)
+    blocks = [csr_matrix((1, result.n_topics), dtype=np.float32)]
+    topics = _Topics.of(result)
+    for begin in range(1, len(documents), BATCH_SIZE):
+        block_words = _select_documents(*words, documents[begin : begin + BATCH_SIZE])
+        blocks.append(csr_matrix(topics.of_documents(block_words).astype(np.float32)))
+    return csr_matrix(vstack(blocks, format="csr")[place[:-1]])
 
 
 def token_topics(result: TopicResult, document: int) -> TokenMixture:
@@ -107,13 +95,11 @@ def token_topics(result: TopicResult, document: int) -> TokenMixture:
     which, text = result.documents.of_row[[row]], result.corpus.texts[row] or ""
     words = _select_documents(result.tokens.ids, result.tokens.offsets, which[which >= 0])
     tokens = tuple(result.tokens.words[i] for i in words[0])
-    sums = np.zeros((len(tokens), result.n_topics))
     shares = np.zeros(result.n_topics, dtype=np.float32)
-    if len(tokens) and result.n_topics:
-        topics = _Topics.of(result)
-        sums = topics.of_words(words)
+    topics = _Topics.of(result)
+    if len(tokens):
         shares = topics.of_documents(words)[0].astype(np.float32)
-    weights = csr_matrix(sums.astype(np.float32))
+    weights = csr_matrix(topics.of_words(words).astype(np.float32))
     return TokenMixture(tokens, weights, shares, _as_written(tokens, text))
 
 
@@ -281,7 +267,7 @@ class _Topics(NamedTuple):
     def _sum_windows(self, kernel: Any, occurrences: Occurrences, n_rows: int) -> Float64Array:
         sums = np.zeros((n_rows, self.n_topics))
         arrays = occurrences.offsets, occurrences.first, occurrences.terms, occurrences.ends
-        kernel(*arrays, *self[1:5], WINDOW, STRIDE, MIN_SIMILARITY, sums)
+        kernel(*arrays, *self[1:5], WINDOW, MIN_SIMILARITY, sums)
         return sums
 
 

@@ -21,25 +21,8 @@ ARGUMENTS = (
     _readonly(numba.int64), _readonly(numba.int64), _readonly(numba.int32), _readonly(numba.int64),
     _readonly(numba.float64), _readonly(numba.int64), _readonly(numba.int32),
     _readonly(numba.float64),
-    numba.int64, numba.int64, numba.float64, numba.float64[:, ::1],
+    numba.int64, numba.float64, numba.float64[:, ::1],
 )  # fmt: skip
-
-
-@numba.njit(inline="always")
-def _count_windows(n: int, window: int, stride: int) -> int:
-    """Return the number of windows over `n` words."""
-    if n == 0:
-        return 0
-    return 1 if n < window else 1 + (n - window + stride - 1) // stride
-
-
-@numba.njit(inline="always")
-def _window(number: int, n: int, window: int, stride: int) -> tuple[int, int]:
-    """Return the start and stop of a window in `n` words."""
-    if n < window:
-        return 0, n
-    begin = min(number * stride, n - window)
-    return begin, begin + window
 
 
 @numba.njit(inline="always")
@@ -97,7 +80,7 @@ def _credit_terms(
 def add_to_documents(
     offsets: Int64Array, first: Int64Array, terms: Int32Array, ends: Int64Array,
     factors: Float64Array, rows: Int64Array, topics: Int32Array, loadings: Float64Array,
-    window: int, stride: int, least: float, sums: Float64Array,
+    window: int, least: float, sums: Float64Array,
 ) -> None:  # fmt: skip
     """Add up for each document the similarities of its windows with each topic."""
     n_documents = len(offsets) - 1
@@ -107,12 +90,10 @@ def add_to_documents(
         products = np.empty(sums.shape[1])
         last = min((block + 1) * DOCUMENTS_AT_ONCE, n_documents)
         for document in range(block * DOCUMENTS_AT_ONCE, last):
-            begin = offsets[document]
-            n = offsets[document + 1] - begin
-            for number in range(_count_windows(n, window, stride)):
-                left, right = _window(number, n, window, stride)
+            begin, end = offsets[document], offsets[document + 1]
+            for left in range(begin, max(end - window, begin) + 1):
                 length = _compare(
-                    begin + left, begin + right, first, terms, ends, factors,
+                    left, min(left + window, end), first, terms, ends, factors,
                     rows, topics, loadings, counts, products,
                 )  # fmt: skip
                 for topic in range(len(products)):
@@ -124,21 +105,20 @@ def add_to_documents(
 def add_to_words(
     offsets: Int64Array, first: Int64Array, terms: Int32Array, ends: Int64Array,
     factors: Float64Array, rows: Int64Array, topics: Int32Array, loadings: Float64Array,
-    window: int, stride: int, least: float, sums: Float64Array,
+    window: int, least: float, sums: Float64Array,
 ) -> None:  # fmt: skip
     """As `add_to_documents`, but what the terms of each word contribute, (n_words, n_topics)."""
     counts = np.zeros(len(factors), dtype=np.int32)
     products = np.empty(sums.shape[1])
     for document in range(len(offsets) - 1):
-        begin = offsets[document]
-        n = offsets[document + 1] - begin
-        for number in range(_count_windows(n, window, stride)):
-            left, right = _window(number, n, window, stride)
+        begin, end = offsets[document], offsets[document + 1]
+        for left in range(begin, max(end - window, begin) + 1):
+            right = min(left + window, end)
             length = _compare(
-                begin + left, begin + right, first, terms, ends, factors,
+                left, right, first, terms, ends, factors,
                 rows, topics, loadings, counts, products,
             )  # fmt: skip
             _credit_terms(
-                begin + left, begin + right, first, terms, ends, factors,
+                left, right, first, terms, ends, factors,
                 rows, topics, loadings, counts, products, length, least, sums,
             )  # fmt: skip

@@ -14,17 +14,12 @@ from embedtopics.topics.reading import _mixtures
 from tests.factories import make_result, refuses, topic_counts
 
 
-def windows_over(n, window, stride):
+def windows_over(n, window):
     """Return where windows begin and end, one word after the other."""
-    if n < window:
-        return [(0, n)] if n else []
-    begins = list(range(0, n - window + 1, stride))
-    if begins[-1] + window < n:
-        begins.append(n - window)
-    return [(b, b + window) for b in begins]
+    return [(b, min(b + window, n)) for b in range(max(n - window, 0) + 1)] if n else []
 
 
-def written_out(result, words, *, window=4, stride=1, least=0.1, weighting=None):
+def written_out(result, words, *, window=4, least=0.1, weighting=None):
     """Return what each word contributes, and the mixture, for one text."""
     weighting = weighting or ClassTfidf()
     idf = weighting.fit(topic_counts(result)).idf_
@@ -36,7 +31,7 @@ def written_out(result, words, *, window=4, stride=1, least=0.1, weighting=None)
     rows = rows / np.where(lengths > 0, lengths, 1)
     credit, total = np.zeros((len(words), result.n_topics)), np.zeros(result.n_topics)
     longest = int(result.term_counts.lengths.max(initial=1))
-    for begin, end in windows_over(len(places), window, stride):
+    for begin, end in windows_over(len(places), window):
         inside = set(places[begin:end])
         counts, found = np.zeros(len(idf)), []
         for n in range(1, longest + 1):
@@ -84,7 +79,7 @@ def words_of(result, row):
     [
         {},
         {"window": 1},
-        {"window": 6, "stride": 4},
+        {"window": 6},
         {"window": 60},
         {"least": 0.0},
         {"least": 0.4},

@@ -162,6 +162,17 @@ def relabeled(
     return rescored(after, result)
 
 
+def with_labels(result: TopicResult, labels: Mapping[int, str], message: str) -> TopicResult:
+    """Return a result with other labels, as those of people, and the edit in its history."""
+    topics, ids = list(result.topics), range(result.n_topics)
+    for topic, label in labels.items():
+        changes: dict[str, Any] = {"label": label, "is_named": True, "label_auc": None}
+        topics[topic] = dataclasses.replace(topics[topic], **changes)
+    edit = edit_of(result, "rename", {"labels": labels}, message, tuple(labels), ids)
+    renamed = dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
+    return rescored(renamed, result)
+
+
 def _numbers(
     drafts: Int32Array, n_labels: int, weights: npt.NDArray[np.int64]
 ) -> tuple[Int32Array, npt.NDArray[np.int64]]:

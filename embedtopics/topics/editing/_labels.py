@@ -31,11 +31,10 @@ from embedtopics.topics._describe import (
 )
 from embedtopics.topics._pipeline import FitLog, note_terms
 from embedtopics.topics._propagation import find_documents
-from embedtopics.topics._relabel import checked_topic_id, edit_of, relabeled
+from embedtopics.topics._relabel import checked_topic_id, relabeled, with_labels
 from embedtopics.topics._resolution import at_resolution
 from embedtopics.topics.editing._regroup import merge, reassign, reduce, remove, split
 from embedtopics.topics.naming._names import with_keywords
-from embedtopics.topics.naming._score_labels import rescored
 from embedtopics.topics.results import Edit, Topic, TopicMark, TopicResult
 
 
@@ -84,17 +83,7 @@ def rename(result: TopicResult, labels: Mapping[Any, str] | Callable[[Topic], st
     others = [(t.topic_id, t.label) for t in result.topics if t.topic_id not in new]
     names = checked_labels(dict(sorted(new.items())), others)
     listed = ", ".join(f"{topic} {name!r}" for topic, name in names.items())
-    message = f"renamed {listed}" if names else "renamed no topics"
-    edit = edit_of(
-        result, "rename", {"labels": names}, message, tuple(names), range(result.n_topics)
-    )
-    topics = list(result.topics)
-    for topic, name in names.items():
-        topics[topic] = dataclasses.replace(
-            topics[topic], label=name, is_named=True, label_auc=None
-        )
-    renamed = dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
-    return rescored(renamed, result)
+    return with_labels(result, names, f"renamed {listed}" if names else "renamed no topics")
 
 
 LABELS = "labels.csv"
@@ -102,9 +91,8 @@ COLUMNS = ("topic", "label", "size", "terms", "example_1", "example_2", "example
 DELIMITERS = ",;\t"
 
 
-def write_labels(result: TopicResult, path: str | Path) -> Path:
+def write_labels(result: TopicResult, path: Path) -> None:
     """Write a CSV of the topics' labels, with keywords and examples."""
-    path = Path(path)
     with path.open("w", encoding="utf-8-sig", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(COLUMNS)
@@ -113,12 +101,11 @@ def write_labels(result: TopicResult, path: str | Path) -> Path:
             cells = [topic.label, topic.size, ", ".join(topic.keywords[:10]), *examples]
             cells += [""] * (len(COLUMNS) - 1 - len(cells))
             writer.writerow([topic.topic_id, *map(spreadsheet_safe, cells)])
-    return path
 
 
-def read_labels(path: str | Path, result: TopicResult | None = None) -> dict[int, str]:
-    """Read labels by topic id from a file that a spreadsheet saved; of a result the edited ones."""
-    (_, head), *rows = _read_rows(Path(path)) or [(1, [])]
+def read_labels(path: Path, result: TopicResult) -> dict[int, str]:
+    """Read the edited labels by topic id from a file that a spreadsheet saved."""
+    (_, head), *rows = _read_rows(path) or [(1, [])]
     names = [cell.strip().lower() for cell in head]
     if not names.count("topic") == names.count("label") == 1:
         columns = f"{', '.join(filter(None, names)) or 'no columns'} in {path}"
@@ -129,27 +116,24 @@ def read_labels(path: str | Path, result: TopicResult | None = None) -> dict[int
         # Spreadsheets write an id as 3.0 or 3,0.
         match = re.fullmatch(r"\s*(-?\d{1,9})(?:[.,]0{0,2})?\s*", row.get("topic", ""))
         topic = int(match[1]) if match else None
-        label = " ".join(row.get("label", "").split())
         if topic == NOISE:  # the last row of topics.csv
             continue
-        n_topics = None if result is None else result.n_topics
-        if topic is None or topic in labels or (n_topics and not 0 <= topic < n_topics):
+        if topic is None or topic in labels or not 0 <= topic < result.n_topics:
             expected = f"an id of one of the topics, in one row of {path}"
-            raise InputError(
-                "topic", expected, row.get("topic") if topic is None else topic, row=number
-            )
+            raise InputError("topic", expected, row.get("topic"), row=number)
+        label = " ".join(row.get("label", "").split())
         if not label:
             raise InputError("label", f"given for topic {topic} in {path}", label, row=number)
-        labels[topic] = label
         # Three zeros are thousands, fewer are decimals.
         size = re.sub(r"\D", "", re.sub(r"[.,]0{0,2}$", "", row.get("size", "").strip()))
-        if result is not None and size and int(size) != result.topics[topic].size:
+        if size and int(size) != result.topics[topic].size:
             expected = f"{result.topics[topic].size:,} for topic {topic} in {path}"
             remedy = "use the labels.csv of this result, or delete the column"
             raise InputError("size", expected, int(size), remedy, row=number)
+        labels[topic] = label
     edited = {}
     for topic, label in labels.items():
-        before = None if result is None else result.topics[topic].label
+        before = result.topics[topic].label
         if label not in (before, spreadsheet_safe(before)):
             is_escaped = label.startswith("'") and spreadsheet_safe(label[1:]) == label
             edited[topic] = label[1:] if is_escaped else label
@@ -160,13 +144,9 @@ def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
     """Return the rows that are not blank, each with its number in a spreadsheet."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        reason = f"{path} ({error.strerror or error})"
-        raise InputError("labels", "a readable file", found=reason) from error
-    except UnicodeDecodeError as error:
-        row = error.object[: error.start].count(b"\n") + 1
-        expected, remedy = f"UTF-8 text in {path}", "save the table as CSV UTF-8"
-        raise InputError("labels", expected, remedy=remedy, found="other bytes", row=row) from error
+    except (OSError, UnicodeDecodeError) as error:
+        expected, remedy = "a file of UTF-8 text", "save the table as CSV UTF-8"
+        raise InputError("labels", expected, found=f"{path} ({error})", remedy=remedy) from error
     delimiter = max(DELIMITERS, key=next(iter(text.splitlines()), "").count)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     return [(n, cells) for n, cells in enumerate(rows, 1) if any(cell.strip() for cell in cells)]

@@ -32,7 +32,7 @@ from embedtopics.terms._keywords import term_embeddings, unique_labels
 from embedtopics.terms._representative import best_terms, choose_diverse
 from embedtopics.terms._stop_words import repeats, stems_of
 from embedtopics.topics._describe import languages_of
-from embedtopics.topics._relabel import checked_topic_id, edit_of
+from embedtopics.topics._relabel import checked_topic_id, edit_of, with_labels
 from embedtopics.topics._vectors import encode_uncached, encoder_of_fit
 from embedtopics.topics.naming._score_labels import rescored
 from embedtopics.topics.results import TopicResult
@@ -269,22 +269,10 @@ def name_topics(
         reason = next(answer.reason for answer in in_order if answer.is_call_error)
         raise InputError(f"no topic could be named by {model} at {chat.url}: {reason}")
     labels = _distinct(result, names)
-    decisions = _decisions(result, chat, answers, labels)
-    topics = list(result.topics)
-    for topic, label in labels.items():
-        topics[topic] = dataclasses.replace(
-            topics[topic], label=label, is_named=True, label_auc=None
-        )
-    history = result.history
-    if labels:
-        parameters = {"labels": {str(topic): label for topic, label in labels.items()}}
-        message = f"{spell_count(len(labels), 'topic was', 'topics were')} named by {model}"
-        ids = range(result.n_topics)
-        history = (*history, edit_of(result, "rename", parameters, message, list(labels), ids))
-    named = dataclasses.replace(
-        result, topics=tuple(topics), decisions=(*result.decisions, *decisions), history=history
-    )
-    return rescored(named, result)
+    decisions = (*result.decisions, *_decisions(result, chat, answers, labels))
+    result = dataclasses.replace(result, decisions=decisions)
+    message = f"{spell_count(len(labels), 'topic was', 'topics were')} named by {model}"
+    return with_labels(result, labels, message) if labels else result
 
 
 def questions_about(result: TopicResult) -> list[Question]:

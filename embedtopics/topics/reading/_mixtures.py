@@ -61,7 +61,7 @@ def mixtures(result: TopicResult, *, rows: Iterable[int] | None = None) -> csr_m
     of_text = of_row if rows is None else of_row[_checked_rows(rows, len(of_row))]
     # Rows that share a text share its mixture; the first, -1, stands for rows without text.
     documents, place = np.unique(np.append(of_text, -1), return_inverse=True)
-    blocks = [csr_matrix((1, result.n_topics), dtype=np.float32)]
+    blocks = [csr_matrix(np.zeros((1, result.n_topics), dtype=np.float32))]
     topics = _Topics.of(result)
     for begin in range(1, len(documents), BATCH_SIZE):
         block_words = _select_documents(*words, documents[begin : begin + BATCH_SIZE])

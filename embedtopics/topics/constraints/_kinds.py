@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,23 +25,41 @@ LABEL_WEIGHT = 0.5
 """Weight of the labels against the embeddings, 0 to 1."""
 
 
-@dataclass(frozen=True, eq=False)
-class GivenLabels:
+def _read(value: Any, row: int) -> str | int | None:
+    """Return a label, or None if it is unknown."""
+    if is_missing(value):
+        return None
+    if isinstance(value, str):
+        return value.strip() or None
+    if value != int(value) or value < UNKNOWN:
+        expected = "strings or integers from 0 up, with -1 or None for unknown labels"
+        raise InputError("labels", expected, value, row=row)
+    return None if value == UNKNOWN else int(value)
+
+
+class _LabelsOfRows:
     """Labels of rows: ascending `classes`, and `codes` (n_rows,) into them, -1 for none."""
 
-    classes: tuple[Any, ...]
-    codes: Int64Array
+    kind: str
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The labels as text."""
-        return tuple(str(value) for value in self.classes)
+    def __init__(self, labels: Any) -> None:
+        values = [_read(value, row) for row, value in enumerate(labels)]
+        self.classes = tuple(sorted({value for value in values if value is not None}))
+        code_of = {value: code for code, value in enumerate(self.classes)}
+        codes = [UNKNOWN if value is None else code_of[value] for value in values]
+        self.codes: Int64Array = np.array(codes, dtype=np.int64)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         n_known = int((self.codes >= 0).sum())
-        return f"{len(self.classes)} classes on {n_known} of {len(self.codes)} rows"
+        labels = f"{len(self.classes)} classes on {n_known} of {len(self.codes)} rows"
+        return f"{type(self).__name__}({labels})"
 
-    def of_documents(self, documents: DistinctDocuments) -> tuple[Int32Array, list[Decision]]:
+    def describe(self) -> dict[str, Any]:
+        """Return the description for the settings of the result."""
+        n_labeled = int((self.codes >= 0).sum())
+        return {"kind": self.kind, "classes": list(self.classes), "n_labeled": n_labeled}
+
+    def _of_documents(self, documents: DistinctDocuments) -> tuple[Int32Array, list[Decision]]:
         """Return the most frequent class of each document's rows, and decisions."""
         of_row, codes = documents.of_row, self.codes
         if len(codes) != len(of_row):
@@ -71,44 +88,6 @@ class GivenLabels:
             message += " the text of a labelled row and got its label."
             notes.append(note("shared_labels", n_filled, message))
         return classes, notes
-
-
-def checked_labels(labels: Any) -> GivenLabels:
-    """Return the labels of rows; -1, empty strings and missing values are unknown."""
-    values = [_read(value, row) for row, value in enumerate(labels)]
-    classes = tuple(sorted({value for value in values if value is not None}))
-    position: dict[str | int | None, int] = {value: code for code, value in enumerate(classes)}
-    position[None] = UNKNOWN
-    return GivenLabels(classes, np.array([position[value] for value in values], dtype=np.int64))
-
-
-def _read(value: Any, row: int) -> str | int | None:
-    """Return a label, or None if it is unknown."""
-    if is_missing(value):
-        return None
-    if isinstance(value, str):
-        return value.strip() or None
-    if value != int(value) or value < UNKNOWN:
-        expected = "strings or integers from 0 up, with -1 or None for unknown labels"
-        raise InputError("labels", expected, value, row=row)
-    return None if value == UNKNOWN else int(value)
-
-
-class _LabelsOfRows:
-    """Labels of rows as a constraint, whose `kind` the settings name."""
-
-    kind: str
-
-    def __init__(self, labels: Any) -> None:
-        self.given = checked_labels(labels)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.given})"
-
-    def describe(self) -> dict[str, Any]:
-        """Return the description for the settings of the result."""
-        n_labeled = int((self.given.codes >= 0).sum())
-        return {"kind": self.kind, "classes": list(self.given.classes), "n_labeled": n_labeled}
 
 
 class PartialLabels(_LabelsOfRows):
@@ -147,14 +126,14 @@ class PartialLabels(_LabelsOfRows):
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
         """Return the classes of the documents."""
-        classes, notes = self.given.of_documents(context.documents)
+        classes, notes = self._of_documents(context.documents)
         n_rows = int(context.documents.weights[classes >= 0].sum())
-        n_classes = len(self.given.classes)
+        n_classes = len(self.classes)
         message = spell_count(n_rows, "text has", "texts have")
         message += f" one of {n_classes:,} labels, and the coordinates follow them."
         constraints = TopicConstraints(
             groups=classes,
-            names=self.given.names,
+            names=tuple(map(str, self.classes)),
             probabilities=(classes >= 0).astype(np.float32),
             attraction=LABEL_WEIGHT / 2,
             separation=LABEL_WEIGHT,
@@ -184,18 +163,18 @@ class ManualLabels(_LabelsOfRows):
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
         """Return the labels as topics."""
-        classes, notes = self.given.of_documents(context.documents)
+        classes, notes = self._of_documents(context.documents)
         has_label = classes >= 0
         weights = context.documents.weights[has_label]
-        sizes = np.bincount(classes[has_label], weights, minlength=len(self.given.classes))
+        sizes = np.bincount(classes[has_label], weights, minlength=len(self.classes))
         present = np.flatnonzero(sizes)
         order = present[np.argsort(-sizes[present], kind="stable")]
         number = np.full(len(sizes) + 1, -1, dtype=np.int32)
         number[order] = np.arange(len(order), dtype=np.int32)
-        names = [self.given.names[code] for code in order.tolist()]
+        names = [str(self.classes[code]) for code in order.tolist()]
         pairs = [f"{name} -> {topic}" for topic, name in enumerate(names)]
         message = f"The topics are the given labels (label -> topic): {first_of(pairs)}."
-        has_names = bool(names) and isinstance(self.given.classes[0], str)
+        has_names = bool(names) and isinstance(self.classes[0], str)
         constraints = TopicConstraints(
             groups=number[classes],
             names=tuple(names) if has_names else ("",) * len(names),
@@ -298,16 +277,24 @@ class SeedWords:
                 remedy = "look at the terms of the texts, or leave the seed out"
                 raise InputError("seeds", f"words of the texts ({name!r})", words, remedy)
         groups = _nearest_seeds(n_words, context.embeddings)
-        has_seed = groups >= 0
-        weights = context.documents.weights[has_seed]
-        n_rows = np.bincount(groups[has_seed], weights, minlength=len(self.seeds))
-        counts = ", ".join(f"{name} {int(n):,}" for name, n in zip(self.seeds, n_rows, strict=True))
-        notes = [note("seed_words", int(n_rows.sum()), f"Texts with seed words: {counts}.")]
+        names = tuple(self.seeds)
+        notes = [_counted("seed_words", "Texts with seed words", context, groups, names)]
         if missing:
             message = f"No text holds these seed words: {', '.join(missing)}."
             notes.append(note("missing_seed_words", missing, message))
-        probabilities = has_seed.astype(np.float32)
-        return TopicConstraints(groups, tuple(self.seeds), probabilities, attraction=BOOST), notes
+        probabilities = (groups >= 0).astype(np.float32)
+        return TopicConstraints(groups, names, probabilities, attraction=BOOST), notes
+
+
+def _counted(
+    name: str, about: str, context: FitContext, groups: Int32Array, names: Sequence[str]
+) -> Decision:
+    """Return a decision on the number of texts in each group."""
+    inside = groups >= 0
+    weights = context.documents.weights[inside]
+    n_rows = np.bincount(groups[inside], weights, minlength=len(names))
+    counts = ", ".join(f"{one} {int(n):,}" for one, n in zip(names, n_rows, strict=True))
+    return note(name, int(n_rows.sum()), f"{about}: {counts or 'none'}.")
 
 
 def _nearest_seeds(n_words: Int32Array, embeddings: FloatArray) -> Int32Array:
@@ -437,7 +424,16 @@ class ZeroShot:
         )
         lost = [n for i, n in enumerate(names) if has_vector[i] and n_matching[i] < fewest]
         unknown = [name for i, name in enumerate(names) if not has_vector[i]]
-        notes = _notes(constraints, context, lost, unknown)
+        notes = [_counted("names", "Texts that match a name", context, groups, constraints.names)]
+        remedy = "describe them in several words that the texts use"
+        if lost:
+            why = f"Too few texts match these names, which were left out: {', '.join(lost)}"
+            message = f"{why}; {remedy}, or pass min_similarity."
+            notes.append(note("names_without_texts", lost, message))
+        if unknown:
+            why = "The encoder knows no word of these names, which were left out: "
+            message = f"{why}{', '.join(unknown)}; {remedy}."
+            notes.append(note("names_without_vector", unknown, message))
         for decision in notes[1:]:
             warnings.warn(decision.message, stacklevel=2)
         return constraints, notes
@@ -493,24 +489,3 @@ def _spread(embeddings: FloatArray) -> float:
     squares = float(np.einsum("ij,ij->", embeddings, embeddings, dtype=np.float64))
     variance = squares / len(embeddings) - float(np.einsum("i,i->", mean, mean))
     return float(np.sqrt(max(variance, 1e-12) / embeddings.shape[1]))
-
-
-def _notes(
-    constraints: TopicConstraints, context: FitContext, lost: list[str], unknown: list[str]
-) -> list[Decision]:
-    weights, groups, names = context.documents.weights, constraints.groups, constraints.names
-    inside = groups >= 0
-    n_rows = np.bincount(groups[inside], weights[inside], minlength=len(names))
-    counts = ", ".join(f"{name} {int(n):,}" for name, n in zip(names, n_rows, strict=True))
-    message = f"Texts that match a name: {counts or 'none'}."
-    notes = [note("names", int(n_rows.sum()), message)]
-    remedy = "describe them in several words that the texts use"
-    if lost:
-        why = f"Too few texts match these names, which were left out: {', '.join(lost)}"
-        message = f"{why}; {remedy}, or pass min_similarity."
-        notes.append(note("names_without_texts", lost, message))
-    if unknown:
-        why = f"The encoder knows no word of these names, which were left out: {', '.join(unknown)}"
-        message = f"{why}; {remedy}."
-        notes.append(note("names_without_vector", unknown, message))
-    return notes

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import embedtopics as et
 from embedtopics.topics import ManualLabels, PartialLabels, at_resolution, with_stability
 from embedtopics.topics._clusters import owners
-from embedtopics.topics.constraints._kinds import checked_labels
 from embedtopics.topics.results import Reason
 from tests.factories import raising, refuses
 
@@ -74,7 +73,7 @@ def test_rows_of_one_text_take_the_label_of_most_and_say_so(toy, fit):
     ],
 )
 def test_labels_are_read_as_people_have_them(given_labels, classes, codes):
-    read = checked_labels(given_labels)
+    read = PartialLabels(given_labels)
     assert read.classes == classes and read.codes.tolist() == codes
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from embedtopics.protocols import Float64Array, RandomState
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._representative import best_terms
 from embedtopics.topics._describe import top_words
-from embedtopics.topics._relabel import checked_topic_id, own_shares
+from embedtopics.topics._relabel import own_shares
 from embedtopics.topics.results import Reason, TopicResult
 from embedtopics.topics.trends._by_group import values_of
 from embedtopics.topics.trends.results import NO_TOPIC
@@ -99,11 +100,10 @@ def table(
         rows.append({**noise, "terms": [], "examples": [], "theme": ""})
     columns = ["topic", "label", "terms", "examples", "theme", "size", "share"]
     frame = pd.DataFrame(rows, columns=columns)
+    blank = [np.nan] * bool(outside)
     if result.stability is not None:
-        recurrence = [*result.stability.recurrence.tolist(), *[np.nan] * bool(outside)]
-        frame["recurrence"] = np.array(recurrence, dtype=np.float64)
+        frame["recurrence"] = [*result.stability.recurrence.tolist(), *blank]
     if any(topic.label_auc is not None for topic in result.topics):
-        blank = [np.nan] * bool(outside)
         intervals = [topic.label_auc or (np.nan,) for topic in result.topics]
         frame["label_auc"] = [*(interval[0] for interval in intervals), *blank]
         if any(topic.is_named for topic in result.topics):
@@ -116,14 +116,12 @@ def table(
     return frame
 
 
-def documents(result: TopicResult, topic: int | str | None = None) -> pd.DataFrame:
+def documents(result: TopicResult) -> pd.DataFrame:
     """Tabulate the rows of the input, each with its topic.
 
     Parameters
     ----------
     result : TopicResult
-    topic : int or str, optional
-        Id or label of a topic, whose rows are tabulated; -1 for those in no topic.
 
     Returns
     -------
@@ -172,9 +170,7 @@ def documents(result: TopicResult, topic: int | str | None = None) -> pd.DataFra
 
     metadata.columns = pd.Index([renamed(name) for name in metadata.columns])
     frames = [pd.DataFrame(part, index=corpus.index) for part in (first, columns)]
-    frame = pd.concat([frames[0], metadata, frames[1]], axis=1)
-    number = topic if topic in (None, NOISE) else checked_topic_id(result, topic)
-    return frame if number is None else frame.iloc[np.flatnonzero(labels == number)]
+    return pd.concat([frames[0], metadata, frames[1]], axis=1)
 
 
 def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
@@ -476,9 +472,10 @@ def report_card(
     seed, n = resolve_seed(random_state), len(result.documents)
     n_rows = int(result.documents.weights.sum())
     truncated = [float(d.value) for d in result.decisions if d.name == "truncated"]
+    mean = partial(_mean_row, n_resamples=n_resamples, seed=seed)
     rows = [
-        *_of_topics(result, n_resamples, seed),
-        *_of_projections(result, n_resamples, seed),
+        *_of_topics(result, mean),
+        *_of_projections(result, mean),
         *(_bare("truncated_share", value, n) for value in truncated[:1]),
         _bare("duplicate_share", (n_rows - n) / n_rows if n_rows else math.nan, n_rows),
         _bare("neighbor_recall", result.graph.recall, n),
@@ -492,16 +489,12 @@ def report_card(
     return frame.astype({"value": np.float64, "low": np.float64, "high": np.float64, "n": np.int64})
 
 
-def _of_topics(result: TopicResult, n_resamples: int, seed: int) -> list[Row]:
+def _of_topics(result: TopicResult, mean: Callable[[str, Float64Array], Row]) -> list[Row]:
     """Return sizes, means over topics, and measures of all topics together."""
     words, tokens = top_words(result, N_WORDS) if result.topics else [], result.tokens
     sizes, n_rows = [topic.size for topic in result.topics], int(result.documents.weights.sum())
     few = np.array([len(topic) < 2 for topic in words], dtype=bool)
     persistence = np.array([topic.persistence for topic in result.topics], dtype=np.float64)
-
-    def mean(name: str, values: Float64Array) -> Row:
-        return _mean_row(name, values, n_resamples, seed)
-
     rows = [
         _bare("coverage", result.coverage if n_rows else math.nan, n_rows),
         _bare("topics", result.n_topics, n_rows),
@@ -522,7 +515,7 @@ def _of_topics(result: TopicResult, n_resamples: int, seed: int) -> list[Row]:
     return rows
 
 
-def _of_projections(result: TopicResult, n_resamples: int, seed: int) -> list[Row]:
+def _of_projections(result: TopicResult, mean: Callable[[str, Float64Array], Row]) -> list[Row]:
     """Measure the map and the clustered coordinates on a sample of the documents."""
     n = len(result.documents)
     k = min(NEIGHBORS, (n - 1) // 2)
@@ -534,7 +527,7 @@ def _of_projections(result: TopicResult, n_resamples: int, seed: int) -> list[Ro
     for name, positions in (("map", result.map), ("coordinates", result.coordinates)):
         of_documents = trustworthiness_and_continuity(result.embeddings, positions, k, rows=rows)
         for measure, values in zip(("trustworthiness", "continuity"), of_documents, strict=True):
-            rows_of_maps.append(_mean_row(f"{name}_{measure}", values, n_resamples, seed))
+            rows_of_maps.append(mean(f"{name}_{measure}", values))
     return rows_of_maps
 
 

@@ -211,11 +211,6 @@ def test_documents_tell_typical_texts(branched):
         texts = {branched.corpus.texts[row] for row in topic.representatives}
         inside = frame[frame["topic"] == topic.topic_id]
         assert inside["representative"].tolist() == inside["text"].isin(texts).tolist()
-        pd.testing.assert_frame_equal(et.topics.documents(branched, topic=topic.topic_id), inside)
-        pd.testing.assert_frame_equal(et.topics.documents(branched, topic.label), inside)
-    assert (et.topics.documents(branched, -1)["topic"] == -1).all()
-    with refuses("topic"):
-        et.topics.documents(branched, "no such label")
     assert not frame.loc[frame["topic"] < 0, "representative"].any()
 
 

@@ -218,8 +218,6 @@ class LayerScores(ScoreTable[ProbeScore]):
     expected_layer : float
         Layer at which the task is solved on average, weighted by the gain of each layer (Tenney
         et al. 2019, equation 4); NaN without `mix`, or if no layer adds anything.
-    differential : tuple of float
-        Gain of each layer above the first over a mix of all layers below; empty without `mix`.
     mix : ScalarMix or None
     expected_layer_interval : (float, float)
         95 % interval over sentences; NaN if the gain of the layers may be 0.
@@ -234,7 +232,6 @@ class LayerScores(ScoreTable[ProbeScore]):
     n_dev: int
     n_test: int
     expected_layer: float = float("nan")
-    differential: tuple[float, ...] = ()
     mix: ScalarMix | None = None
     expected_layer_interval: tuple[float, float] = (float("nan"), float("nan"))
     chosen_layer: int | None = None

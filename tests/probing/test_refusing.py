@@ -27,8 +27,7 @@ CASES = {
     probing.word_map: ({"word": "w"}, {"word": ["bta", "", [], "ball"]}),
     probing.contextualization: ({}, {"min_uses": [1, 50]}),
     probing.probe: ({"tags": TAGS}, {
-        "layers": [7], "baselines": ["majority", ["random model"]],
-        "n_seeds": [0], "vectors": [STATES.layer(0)[:-1]], "random_states": [OTHERS],
+        "layers": [7], "vectors": [STATES.layer(0)[:-1]], "random_states": [OTHERS],
     }),
 }  # fmt: skip
 

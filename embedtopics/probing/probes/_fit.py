@@ -94,9 +94,12 @@ class TrainingPlan:
 
     n_epochs: int = 8
     least_steps: int = 800
-    rate: float = 0.1  # over the root of the width; it falls to 0 by half a cosine
+    rate: float = 0.1  # over the root of the width
     largest_batch: int = 1024
     penalties: tuple[float, ...] = PENALTIES  # scikit-learn's 1 / C
+
+
+PLAN = TrainingPlan()
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +117,7 @@ def fit(
     n_classes: int,
     train: Int64Array,
     dev: Int64Array,
-    plan: TrainingPlan,
+    plan: TrainingPlan = PLAN,
     *,
     seed: int = 0,
 ) -> Fit:
@@ -159,12 +162,13 @@ def log_probabilities(inputs: Features, units: Int64Array, weights: Weights) -> 
 
 
 def run_side_by_side(
-    work: Callable[[T], R], jobs: Sequence[T], *, description: str, show_progress: bool | None
+    work: Callable[[T], R], jobs: Sequence[T], description: str, show_progress: bool | None
 ) -> list[R]:
     """Do jobs on all cores with a bar; return the results in the order of the jobs."""
-    bar = progress_bar(total=len(jobs), unit="fit", description=description, show=show_progress)
     results: list[R] = []
-    with bar:
+    with progress_bar(
+        total=len(jobs), unit="fit", description=description, show=show_progress
+    ) as bar:
         for result in one_core_each(work, jobs):
             results.append(result)
             bar.update()
@@ -189,15 +193,12 @@ def batches_of(
     return n_epochs * (len(cuts) - 1), batches()
 
 
-def falling(step: int, n_steps: int) -> float:
-    """Return the share of the rate at a step: half a cosine from 1 to 0."""
-    return float(0.5 * (1 + np.cos(np.pi * step / n_steps)))
-
-
 def stepper(groups: list[dict[str, Any]], n_steps: int) -> Callable[[torch.Tensor], None]:
-    """Return a function that takes a step of Adam down a loss; rates fall as those of `fit`."""
+    """Return a function that takes a step of Adam down a loss; rates fall to 0 by half a cosine."""
     optimizer = torch.optim.Adam(groups, betas=MOMENTS)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: falling(step, n_steps))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: float(0.5 * (1 + np.cos(np.pi * step / n_steps)))
+    )
 
     def take(loss: torch.Tensor) -> None:
         optimizer.zero_grad()

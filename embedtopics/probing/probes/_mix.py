@@ -13,6 +13,7 @@ from embedtopics.decisions import Decision
 from embedtopics.evaluation._bootstrap import estimate, interval
 from embedtopics.evaluation.results import Estimate
 from embedtopics.probing.probes._fit import (
+    PLAN,
     Features,
     Fit,
     TrainingPlan,
@@ -23,10 +24,13 @@ from embedtopics.probing.probes._fit import (
     run_side_by_side,
     stepper,
 )
-from embedtopics.probing.probes._scores import Answers, mean_per_unit
+from embedtopics.probing.probes._scores import Answers, ProbedVectors, mean_per_unit, score
 from embedtopics.probing.probes._units import DEV, TEST, TRAIN, Units
-from embedtopics.probing.results import LayerScores, ScalarMix
+from embedtopics.probing.results import LayerScores, ProbeScore, ScalarMix
 from embedtopics.protocols import Float64Array, Int64Array
+
+N_SEEDS = 3
+"""Fits of mixes with different initial weights, whose scores are averaged."""
 
 SHARE_RATE = 0.03
 """Rate of Adam for the weights of the layers and the gain, which have no scale of their own."""
@@ -40,11 +44,10 @@ PORTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 
 
 
 def measure_mixes(
-    layers: Sequence[int],
     vectors: Sequence[npt.NDArray[Any]],
     fits: Sequence[Fit],
+    layers: Sequence[int],
     units: Units,
-    n_seeds: int,
     seed: int,
     show_progress: bool | None,
 ) -> tuple[list[Answers], ScalarMix]:
@@ -52,77 +55,62 @@ def measure_mixes(
     losses = [float(one.losses[0].min()) for one in fits]
     penalties = [fits[int(np.argmin(losses[: last + 1]))].penalties[0] for last in range(len(fits))]
     train, test = units.of(TRAIN), units.of(TEST)
+    n_classes = len(units.classes)
 
-    def work(number: int) -> tuple[Int64Array, Float64Array, float]:
+    def work(seed: int) -> tuple[Int64Array, Float64Array, float]:
         features = [Features(one, units.rows).standardised(train) for one in vectors]
-        model = fit_mixes(
-            features,
-            units.target,
-            len(units.classes),
-            train,
-            penalties,
-            TrainingPlan(),
-            seed + number,
-        )
+        model = fit_mixes(features, units.target, n_classes, train, penalties, seed)
         with torch.no_grad():
             shares, gain = model.softmax()[-1].double().numpy(), float(model.gain[-1, 0])
         return model.predicted(features, test), shares, gain
 
-    done = run_side_by_side(
-        work, list(range(n_seeds)), description="mixing layers", show_progress=show_progress
-    )
-    predicted = np.stack([one for one, _, _ in done], axis=1)  # mix, seed, unit
+    seeds = range(seed, seed + N_SEEDS)
+    fitted = run_side_by_side(work, seeds, "mixing layers", show_progress)
+    of_seeds, shares, gains = zip(*fitted, strict=True)
+    predicted = np.stack(of_seeds, axis=1)  # mix, seed, unit
     gold = units.target[test]
     answers = [
-        Answers("cumulative mix", layer, values, gold)
-        for layer, values in zip(layers, predicted, strict=True)
+        Answers("cumulative mix", layer, of_mix, gold)
+        for layer, of_mix in zip(layers, predicted, strict=True)
     ]
     answers.append(Answers("scalar mix", None, predicted[-1], gold))
-    shares, gain = (
-        np.stack([values for _, values, _ in done]),
-        np.array([values for _, _, values in done]),
-    )
-    return answers, ScalarMix(tuple(layers), shares, gain)
+    return answers, ScalarMix(tuple(layers), np.stack(shares), np.array(gains))
 
 
 def with_mixes(
     scores: LayerScores, mix: ScalarMix, estimates: dict[tuple[str, int | None], Estimate]
 ) -> LayerScores:
-    """Add the mix, and what each layer adds, to the scores."""
-    layers = mix.layers
-    mixes = [estimates["cumulative mix", layer] for layer in layers]
-    value, differential = expected_layer(layers, np.array([one.value for one in mixes])[None])
-    again, _ = expected_layer(layers, np.stack([one.drawn for one in mixes], axis=1))
-    low, high = interval(again, mixes[0].n_units) if len(again) else (np.nan, np.nan)
+    """Add the mix and the expected layer to the scores."""
+    mixes = [estimates["cumulative mix", layer] for layer in mix.layers]
+    [value] = expected_layer(mix.layers, np.array([[one.value for one in mixes]]))
+    drawn = expected_layer(mix.layers, np.stack([one.drawn for one in mixes], axis=1))
+    share = float(np.isnan(drawn).mean()) if len(drawn) else 1.0
     decisions = scores.decisions
-    share = float(np.isnan(again).mean()) if len(again) else 0.0
-    if np.isnan(value[0]):
+    low = high = np.nan
+    if np.isnan(value):
         message = "No mix is better than the first layer alone, so there is no expected layer."
         decisions += (Decision("probing", "no_expected_layer", True, message),)
-        low = high = np.nan
-    elif share > MOST_WITHOUT:
+    elif share <= MOST_WITHOUT:
+        low, high = interval(drawn, mixes[0].n_units)
+    elif len(drawn):
         message = f"There is no interval: in {share:.0%} of the resamples, the layers add nothing."
         decisions += (Decision("probing", "unsure_expected_layer", share, message),)
-        low = high = np.nan
     return replace(
         scores,
-        expected_layer=float(value[0]),
+        expected_layer=float(value),
         expected_layer_interval=(float(low), float(high)),
-        differential=tuple(differential[0].tolist()),
         mix=mix,
         decisions=decisions,
     )
 
 
-def expected_layer(
-    layers: Sequence[int], scores: Float64Array
-) -> tuple[Float64Array, Float64Array]:
-    """Return where a task is solved on average (n,), and what each layer adds (n, n_layers - 1)."""
+def expected_layer(layers: Sequence[int], scores: Float64Array) -> Float64Array:
+    """Return the layer at which a task is solved on average, (n,), by scores (n, n_layers)."""
     added = np.diff(scores, axis=1)
     total = added.sum(axis=1)
     expected = np.full(len(scores), np.nan)
     np.divide(added @ np.array(layers[1:], dtype=float), total, out=expected, where=total > 0)
-    return expected, added
+    return expected
 
 
 class MixModel(NamedTuple):
@@ -157,8 +145,8 @@ def fit_mixes(
     n_classes: int,
     train: Int64Array,
     penalties: Sequence[float],
-    plan: TrainingPlan,
     seed: int,
+    plan: TrainingPlan = PLAN,
 ) -> MixModel:
     """Train a linear probe of the first layer, of the first two, up to all; `target` (n_units,)."""
     n_mixes, width = len(features), features[0].width
@@ -196,35 +184,27 @@ def _stacked(features: Sequence[Features], units: Int64Array) -> torch.Tensor:
 
 
 def code_lengths(
-    vectors: npt.NDArray[Any],
-    units: Units,
-    target: Int64Array,
-    plan: TrainingPlan,
-    seed: int,
-) -> list[tuple[tuple[str, Estimate], ...]]:
+    source: ProbedVectors, units: Units, target: Int64Array, seed: int
+) -> list[ProbeScore]:
     """Return bits per label and compression, for each task (Voita and Titov 2020, equation 3)."""
     train, dev = units.of(TRAIN), units.of(DEV)
     uniform = np.log2(len(units.classes))
     bits = np.full((len(train), target.shape[1]), uniform)  # those of the first portion stay
-    features = Features(vectors, units.rows)
+    features = Features(source.vectors, units.rows)
     for end, following in itertools.pairwise(portions_of(units.group[train])):
         learned, new = train[:end], train[end:following]
         seen = features.standardised(learned)
-        fitted = fit(seen, target, len(units.classes), learned, dev, plan, seed=seed)
+        fitted = fit(seen, target, len(units.classes), learned, dev, seed=seed)
         for task, weights in enumerate(fitted.parameters):
             logs = log_probabilities(seen, new, weights).astype(np.float64)
             bits[end:following, task] = -logs[np.arange(len(new)), target[new, task]] / np.log(2)
-    scores: list[tuple[tuple[str, Estimate], ...]] = []
-    for of_task in bits.T:
+    scores = []
+    for what, of_task in zip((source.what, "control"), bits.T, strict=False):
         length = mean_per_unit(of_task, units.group[train], seed)
-        shorter = estimate(
-            uniform / length.value,
-            uniform / length.drawn,
-            length.n,
-            n_units=length.n_units,
-            bounds=None,
-        )
-        scores.append((("bits per label", length), ("compression", shorter)))
+        value, drawn = uniform / length.value, uniform / length.drawn
+        shorter = estimate(value, drawn, length.n, n_units=length.n_units, bounds=None)
+        scores.append(score(what, source.layer, "bits per label", length))
+        scores.append(score(what, source.layer, "compression", shorter))
     return scores
 
 

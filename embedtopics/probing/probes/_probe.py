@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.checks import resolve_seed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import difference_of
@@ -18,7 +19,6 @@ from embedtopics.probing._layers import Layers, layer_numbers
 from embedtopics.probing.probes._fit import (
     Features,
     Fit,
-    TrainingPlan,
     fit,
     log_probabilities,
     run_side_by_side,
@@ -26,17 +26,15 @@ from embedtopics.probing.probes._fit import (
 from embedtopics.probing.probes._mix import code_lengths, measure_mixes, with_mixes
 from embedtopics.probing.probes._scores import (
     Answers,
+    ProbedVectors,
     baseline_answers,
     control_target,
     measured,
     score,
 )
-from embedtopics.probing.probes._units import DEV, TEST, TRAIN, Units, labelled_units, split_units
+from embedtopics.probing.probes._units import DEV, TEST, TRAIN, Units, label_units
 from embedtopics.probing.results import HiddenStates, LayerScores, ProbeScore, ProbeTask
 from embedtopics.protocols import Int64Array, RandomState
-
-BASELINES = ("majority", "word type", "embedding layer")
-PLAN = TrainingPlan()
 
 
 def probe(
@@ -45,12 +43,10 @@ def probe(
     *,
     layers: Layers = "all",
     control: bool = False,
-    baselines: Sequence[str] = BASELINES,
     random_states: HiddenStates | None = None,
     vectors: npt.ArrayLike | None = None,
     mix: bool = False,
     description_length: bool = False,
-    n_seeds: int = 3,
     random_state: RandomState = 0,
     show_progress: bool | None = None,
 ) -> LayerScores:
@@ -77,10 +73,6 @@ def probe(
         Whether to train the same probe on a control task, which assigns each word type a random
         label, and to report the selectivity: the accuracy minus that of the control (Hewitt and
         Liang 2019).
-    baselines : sequence of str
-        "majority", the most frequent class of the train part; "word type", the most frequent
-        class of the word in the train part, and the majority for a new word; "embedding layer",
-        layer 0.
     random_states : HiddenStates, optional
         From `embedtopics.probing.random_states` of the same texts: baseline "random model".
     vectors : array_like of float, shape (n_units, n_dimensions), optional
@@ -88,12 +80,11 @@ def probe(
     mix : bool
         Whether to learn the weight of each layer (Peters et al. 2018, equation 1) and the expected
         layer (Tenney et al. 2019, equations 3 and 4), by linear probes of a "scalar mix" of all
-        standardised layers and of a "cumulative mix" of the layers up to each.
+        standardised layers and of a "cumulative mix" of the layers up to each. The scores are means
+        over three initial weights.
     description_length : bool
         Whether to report the bits per label in an online code, and the compression over a uniform
         code (Voita and Titov 2020).
-    n_seeds : int
-        Fits of mixes with different initial weights; their scores are averaged.
     random_state : int, Generator or None
         Seed of the parts, control labels, initial weights, batches and resamples.
     show_progress : bool, optional
@@ -103,13 +94,16 @@ def probe(
     LayerScores
         Scores of "probe" (of `vectors`: "combination"), "control", mixes and baselines,
         with metrics "accuracy", "macro F1", "selectivity", "bits per label" and "compression".
-        95 % intervals are over resampled test sentences, without refitting.
+        Baselines are "majority", the most frequent class of the train part; "word type", the most
+        frequent class of the word in the train part, and the majority for a new word; and
+        "embedding layer", layer 0. 95 % intervals are over resampled test sentences, without
+        refitting.
 
     Raises
     ------
     InputError
-        If labels and units do not match, all labels are equal, a part is empty, or a layer or a
-        baseline does not exist.
+        If labels and units do not match, all labels are equal, a part is empty, or a layer does not
+        exist.
 
     Examples
     --------
@@ -117,16 +111,12 @@ def probe(
     >>> scores.best().layer, scores.of(what="word type")[0].value  # doctest: +SKIP
     (3, 0.862)
     """
-    n_seeds, seed = checked_count(n_seeds, "n_seeds"), resolve_seed(random_state)
-    numbers = layer_numbers(layers, states.layers)
+    seed, numbers = resolve_seed(random_state), layer_numbers(layers, states.layers)
     if mix and (len(numbers) < 2 or vectors is not None):
         raise InputError("mix", "False without at least two layers", mix)
-    labelled = labelled_units(states, tags)
     if control and states.unit == "text":
         raise InputError("control", "False for labels of texts, which have no word types", control)
-    units = split_units(states, labelled, seed)
-    baselines, decisions = _checked_baselines(states, units, baselines)
-    task = _Task(units, control, seed, show_progress)
+    units = label_units(states, tags, seed)
     probed = [ProbedVectors("probe", layer, states.layer(layer)) for layer in numbers]
     if vectors is not None:
         array = np.asarray(vectors)
@@ -134,25 +124,33 @@ def probe(
             expected = f"floats, a row for each of the {len(states):,} {states.unit}s"
             raise InputError("vectors", expected, found=f"shape {array.shape} of {array.dtype}")
         probed = [ProbedVectors("combination", None, array)]
-    others = baseline_sources(states, random_states, baselines, numbers, vectors is None)
-    trained = task.train([*probed, *others])
+    is_layer_0_probed = any(one.layer == 0 for one in probed)
+    sources = [*probed, *_baseline_vectors(states, random_states, numbers, is_layer_0_probed)]
+    targets = _targets(units, control, seed)
+    trained = run_side_by_side(
+        lambda one: _train(one, units, targets, seed), sources, "training probes", show_progress
+    )
     answers = [one for source in trained for one in source.answers]
-    if "embedding layer" in baselines and not any(one.what == "embedding layer" for one in answers):
+    if is_layer_0_probed:
         first = next(one for one in answers if one.layer == 0)
         answers.append(replace(first, what="embedding layer"))
-    answers += baseline_answers(units, baselines)
+    answers += baseline_answers(units)
     learned = None
     if mix:
         fits = [one.fit for one in trained[: len(probed)]]
         stored = [one.vectors for one in probed]
-        of_mixes, learned = measure_mixes(
-            numbers, stored, fits, units, n_seeds, seed, show_progress
-        )
-        answers += of_mixes
-    scores, estimates = task.scores(answers)
+        mixes, learned = measure_mixes(stored, fits, numbers, units, seed, show_progress)
+        answers += mixes
+    scores, accuracies = _scores(answers, units, seed)
     if description_length:
-        scores += task.code_lengths(probed)
-    reported = [_penalties(trained), *([task.known_types()] if control else [])]
+        lengths = run_side_by_side(
+            lambda one: code_lengths(one, units, targets, seed),
+            probed,
+            "encoding labels",
+            show_progress,
+        )
+        scores += chain.from_iterable(lengths)
+    known_types = [_known_types(units)] if control else []
     result = LayerScores(
         task=units.name,
         encoder=states.encoder,
@@ -161,19 +159,10 @@ def probe(
         n_train=len(units.of(TRAIN)),
         n_dev=len(units.of(DEV)),
         n_test=len(units.of(TEST)),
-        decisions=(*units.decisions, *decisions, *reported),
+        decisions=(*units.decisions, *_absent(states), _penalties(trained), *known_types),
         chosen_layer=_chosen_layer(trained),
     )
-    return with_mixes(result, learned, estimates) if learned else result
-
-
-class ProbedVectors(NamedTuple):
-    """Vectors to be probed, of shape (n_rows, width); a baseline has no control."""
-
-    what: str
-    layer: int | None
-    vectors: npt.NDArray[Any]
-    is_baseline: bool = False
+    return with_mixes(result, learned, accuracies) if learned else result
 
 
 class _Trained(NamedTuple):
@@ -184,130 +173,89 @@ class _Trained(NamedTuple):
     fit: Fit
 
 
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """A task, and how it is learned."""
-
-    units: Units
-    control: bool
-    seed: int
-    show_progress: bool | None
-
-    @property
-    def targets(self) -> Int64Array:
-        """The class of each unit in the task, and in the control if any, (n_units, n_tasks)."""
-        units = self.units
-        if not self.control:
-            return units.target[:, None]
-        counts = np.bincount(units.target[units.of(TRAIN)], minlength=len(units.classes))
-        return np.column_stack([units.target, control_target(units.types, counts, self.seed)])
-
-    def train(self, sources: Sequence[ProbedVectors]) -> list[_Trained]:
-        """Train the probes of all sources, and predict the test part."""
-        units, targets = self.units, self.targets
-        train, dev, test = (units.of(part) for part in (TRAIN, DEV, TEST))
-
-        def work(source: ProbedVectors) -> _Trained:
-            features = Features(source.vectors, units.rows).standardised(train)
-            labels = targets[:, :1] if source.is_baseline else targets
-            n_classes = len(units.classes)
-            one_fit = fit(features, labels, n_classes, train, dev, PLAN, seed=self.seed)
-            answers = []
-            for column, weights in enumerate(one_fit.parameters):
-                predicted = log_probabilities(features, test, weights).argmax(axis=1)
-                what = "control" if column else source.what
-                answers.append(Answers(what, source.layer, predicted[None], targets[test, column]))
-            return _Trained(source, answers, one_fit)
-
-        return run_side_by_side(
-            work, sources, description="training probes", show_progress=self.show_progress
-        )
-
-    def scores(
-        self, answers: Sequence[Answers]
-    ) -> tuple[list[ProbeScore], dict[tuple[str, int | None], Estimate]]:
-        """Return all scores, and the accuracies with their resamples."""
-        units = self.units
-        estimates = measured(answers, units.group[units.of(TEST)], len(units.classes), self.seed)
-        keys = [(one.what, one.layer) for one in answers]
-        accuracies = {key: accuracy for key, (accuracy, _) in zip(keys, estimates, strict=True)}
-        scores = []
-        for (what, layer), (accuracy, macro) in zip(keys, estimates, strict=True):
-            scores.append(score(what, layer, "accuracy", accuracy))
-            scores.append(score(what, layer, "macro F1", macro))
-            control = accuracies.get(("control", layer))
-            if what in ("probe", "combination") and control is not None:
-                scores.append(score(what, layer, "selectivity", difference_of(accuracy, control)))
-        return scores, accuracies
-
-    def code_lengths(self, sources: Sequence[ProbedVectors]) -> list[ProbeScore]:
-        """Return bits per label and compression of the labels of the train part."""
-        units, targets = self.units, self.targets
-        done = run_side_by_side(
-            lambda one: code_lengths(one.vectors, units, targets, PLAN, self.seed),
-            list(sources),
-            description="encoding labels",
-            show_progress=self.show_progress,
-        )
-        return [
-            score(what, source.layer, metric, length)
-            for source, of_tasks in zip(sources, done, strict=True)
-            for what, lengths in zip((source.what, "control"), of_tasks, strict=False)
-            for metric, length in lengths
-        ]
-
-    def known_types(self) -> Decision:
-        """Report how much of the control can be known at all."""
-        units = self.units
-        seen = {units.types[i] for i in units.of(TRAIN).tolist()}
-        test = units.of(TEST).tolist()
-        share = sum(units.types[i] in seen for i in test) / len(test)
-        message = (
-            f"{share:.1%} of the test {units.unit}s are of types in the train part. A control task "
-            "can be solved only for these."
-        )
-        return Decision("probing", "known_types", share, message)
-
-
-def baseline_sources(
+def _baseline_vectors(
     states: HiddenStates,
     random_states: HiddenStates | None,
-    baselines: Sequence[str],
     layers: Sequence[int],
-    probes_layers: bool,
+    is_layer_0_probed: bool,
 ) -> list[ProbedVectors]:
     """Return the vectors of the embedding layer, unless it is probed, and of a random model."""
     sources = []
-    if "embedding layer" in baselines and not (probes_layers and 0 in layers):
+    if 0 in states.layers and not is_layer_0_probed:
         sources.append(ProbedVectors("embedding layer", 0, states.layer(0), is_baseline=True))
-    if random_states is not None:
-        if random_states.words != states.words or random_states.texts != states.texts:
-            expected = f"of the same {len(states):,} {states.unit}s of {len(states.texts):,} texts"
-            found = f"{len(random_states):,} of {len(random_states.texts):,}"
-            raise InputError("random_states", expected, found=found)
-        sources += [
-            ProbedVectors("random model", layer, random_states.layer(layer), is_baseline=True)
-            for layer in layer_numbers(layers, random_states.layers)
-        ]
-    return sources
+    if random_states is None:
+        return sources
+    if random_states.words != states.words or random_states.texts != states.texts:
+        expected = f"of the same {len(states):,} {states.unit}s of {len(states.texts):,} texts"
+        problem = f"{len(random_states):,} of {len(random_states.texts):,}"
+        raise InputError("random_states", expected, found=problem)
+    return sources + [
+        ProbedVectors("random model", layer, random_states.layer(layer), is_baseline=True)
+        for layer in layer_numbers(layers, random_states.layers)
+    ]
 
 
-def _checked_baselines(
-    states: HiddenStates, units: Units, baselines: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[Decision, ...]]:
-    """Return the baselines that apply to the units, and decisions on the others."""
-    if isinstance(baselines, str) or not set(baselines) <= set(BASELINES):
-        raise InputError("baselines", f"among {', '.join(BASELINES)}", baselines)
-    why_not = {}
-    if "embedding layer" in baselines and 0 not in states.layers:
-        why_not["embedding layer"] = "layer 0 is not among the states"
-    if "word type" in baselines and units.unit == "text":
-        why_not["word type"] = "whole texts do not recur as words do"
-    decisions = tuple(
-        Decision("probing", "no_baseline", name, f"There is no baseline {name!r}: {reason}.")
-        for name, reason in why_not.items()
+def _targets(units: Units, control: bool, seed: int) -> Int64Array:
+    """Return the class of each unit in the task, and in the control if any, (n_units, n_tasks)."""
+    if not control:
+        return units.target[:, None]
+    counts = np.bincount(units.target[units.of(TRAIN)], minlength=len(units.classes))
+    return np.column_stack([units.target, control_target(units.types, counts, seed)])
+
+
+def _train(source: ProbedVectors, units: Units, targets: Int64Array, seed: int) -> _Trained:
+    """Train the probes of one source, and predict the test part."""
+    train, dev, test = (units.of(part) for part in (TRAIN, DEV, TEST))
+    features = Features(source.vectors, units.rows).standardised(train)
+    labels = targets[:, :1] if source.is_baseline else targets
+    fitted = fit(features, labels, len(units.classes), train, dev, seed=seed)
+    answers = []
+    for column, weights in enumerate(fitted.parameters):
+        predicted = log_probabilities(features, test, weights).argmax(axis=1)
+        what = "control" if column else source.what
+        answers.append(Answers(what, source.layer, predicted[None], targets[test, column]))
+    return _Trained(source, answers, fitted)
+
+
+def _scores(
+    answers: Sequence[Answers], units: Units, seed: int
+) -> tuple[list[ProbeScore], dict[tuple[str, int | None], Estimate]]:
+    """Return all scores, and the accuracies with their resamples."""
+    estimates = measured(answers, units.group[units.of(TEST)], len(units.classes), seed)
+    keys = [(one.what, one.layer) for one in answers]
+    accuracies = {key: accuracy for key, (accuracy, _) in zip(keys, estimates, strict=True)}
+    scores = []
+    for (what, layer), (accuracy, macro) in zip(keys, estimates, strict=True):
+        scores.append(score(what, layer, "accuracy", accuracy))
+        scores.append(score(what, layer, "macro F1", macro))
+        control = accuracies.get(("control", layer))
+        if what in ("probe", "combination") and control is not None:
+            scores.append(score(what, layer, "selectivity", difference_of(accuracy, control)))
+    return scores, accuracies
+
+
+def _known_types(units: Units) -> Decision:
+    """Report how much of the control can be known at all."""
+    seen = {units.types[i] for i in units.of(TRAIN).tolist()}
+    share = float(np.mean([units.types[i] in seen for i in units.of(TEST).tolist()]))
+    message = (
+        f"{share:.1%} of the test {units.unit}s are of types in the train part. A control task "
+        "can be solved only for these."
     )
-    return tuple(one for one in baselines if one not in why_not), decisions
+    return Decision("probing", "known_types", share, message)
+
+
+def _absent(states: HiddenStates) -> list[Decision]:
+    """Report the baselines that the states do not allow."""
+    reasons = {}
+    if 0 not in states.layers:
+        reasons["embedding layer"] = "layer 0 is not among the states"
+    if states.unit == "text":
+        reasons["word type"] = "whole texts do not recur as words do"
+    return [
+        Decision("probing", "no_baseline", name, f"There is no baseline {name!r}: {reason}.")
+        for name, reason in reasons.items()
+    ]
 
 
 def _penalties(trained: Sequence[_Trained]) -> Decision:

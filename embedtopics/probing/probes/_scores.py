@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 
 
 N_RESAMPLES = 1000
+
+
+class ProbedVectors(NamedTuple):
+    """Vectors to be probed, of shape (n_rows, width); a baseline has no control."""
+
+    what: str
+    layer: int | None
+    vectors: npt.NDArray[Any]
+    is_baseline: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,21 +102,17 @@ def _accuracy_and_f1(sums: Float64Array, n_classes: int) -> tuple[Float64Array, 
     return accuracy.mean(axis=1), macro.mean(axis=1)
 
 
-def baseline_answers(units: Units, baselines: Sequence[str]) -> list[Answers]:
-    """Predict the most frequent class of the train part, overall or of the word type."""
+def baseline_answers(units: Units) -> list[Answers]:
+    """Predict the most frequent class of the train part, overall and of the word type."""
     train, test = units.of(TRAIN), units.of(TEST)
     learned, n_classes = units.target[train], len(units.classes)
-    predictions = {}
-    if "majority" in baselines:
-        majority = np.bincount(learned, minlength=n_classes).argmax()
-        predictions["majority"] = np.full(len(test), majority, dtype=np.int64)
-    if "word type" in baselines:
+    majority = np.bincount(learned, minlength=n_classes).argmax()
+    predictions = {"majority": np.full(len(test), majority, dtype=np.int64)}
+    if units.unit != "text":
         seen, new = ([units.types[i] for i in part.tolist()] for part in (train, test))
         predictions["word type"] = most_frequent_of_type(seen, learned, new, n_classes)
-    return [
-        Answers(what, None, predicted[None, :], units.target[test])
-        for what, predicted in predictions.items()
-    ]
+    gold = units.target[test]
+    return [Answers(what, None, predicted[None], gold) for what, predicted in predictions.items()]
 
 
 def most_frequent_of_type(

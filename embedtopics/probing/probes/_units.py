@@ -25,18 +25,6 @@ SHOWN, SHOWN_CLASSES = 60, 10
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
-    """The units that have a label and a vector; `parts` is empty where they are to be split."""
-
-    name: str
-    unit: str
-    rows: Int64Array
-    labels: tuple[str, ...]
-    parts: tuple[str, ...]
-    decisions: tuple[Decision, ...]
-
-
-@dataclass(frozen=True, eq=False)
 class Units:
     """Labelled units, split, in an order drawn by the texts of sentences and the seed alone."""
 
@@ -55,48 +43,53 @@ class Units:
         return np.flatnonzero(self.part == part)
 
 
-def labelled_units(states: HiddenStates, tags: ProbeTask | Sequence[Any]) -> Labelled:
-    """Align labels with the rows of the states; leave out units without a label or a vector."""
-    labels, unit = label_of_each_unit(states, tags), states.unit
+def label_units(states: HiddenStates, tags: ProbeTask | Sequence[Any], seed: int) -> Units:
+    """Align labels with the rows of the states, and split the units with a label and a vector."""
     task = tags if isinstance(tags, ProbeTask) else None
-    part_names = task.parts if task else ()
-    is_good = len(part_names) == len(states.texts) and set(part_names) <= set(PARTS)
-    if part_names and not is_good:
-        raise InputError("parts", f"train, dev or test for each of {len(states.texts):,} texts")
+    labels, unit = label_of_each_unit(states, tags), states.unit
     has_label = np.array([bool(label) for label in labels], dtype=bool)
-    has_vector = ~states.missing
-    usable = np.flatnonzero(has_label & has_vector)
-    if not len(usable):
+    rows = np.flatnonzero(has_label & ~states.missing)
+    if not len(rows):
         raise InputError("tags", f"labels of some of the {len(labels):,} {unit}s", found="none")
-    decisions = list(task.decisions if task else ())
     message = f"of {len(labels):,} {unit}s have no label and were left out."
-    decisions += counted("probing", "unlabelled", int((~has_label).sum()), message)
+    decisions = counted("probing", "unlabelled", int((~has_label).sum()), message)
     message = f"labelled {unit}s have no token, and so no vector, and were left out."
-    decisions += counted("probing", "missing_words", int((has_label & ~has_vector).sum()), message)
-    return Labelled(
+    n_missing = int((has_label & states.missing).sum())
+    decisions += counted("probing", "missing_words", n_missing, message)
+    classes, target = np.unique(np.array(labels, dtype=object)[rows], return_inverse=True)
+    if len(classes) < 2:
+        raise InputError("tags", "labels of at least two classes", found=f"only {classes[0]!r}")
+    group = number_sentences(states, seed)[rows]
+    if task and task.parts:
+        part, notes = _completed_parts(_part_of_each_unit(states, task)[rows], group, unit)
+    else:
+        part, notes = _drawn_parts(group, unit)
+    # Copies of a sentence in different texts have different vectors: the texts decide the order.
+    text = numbered(states.texts)[states.of_text[rows]]
+    order = np.lexsort((target, states.position[rows], text, group, part))
+    units = Units(
+        rows=rows[order],
+        target=target[order].astype(np.int64),
+        classes=tuple(map(str, classes)),
+        types=tuple(states.words[row] for row in rows[order].tolist()),
+        group=group[order],
+        part=part[order],
         name=task.name if task else "labels",
         unit=unit,
-        rows=usable,
-        labels=tuple(labels[i] for i in usable.tolist()),
-        parts=tuple(part_names[i] for i in states.of_text[usable].tolist()) if part_names else (),
-        decisions=tuple(decisions),
+        decisions=(*(task.decisions if task else ()), *decisions, *notes),
     )
-
-
-def _check_task(states: HiddenStates, task: ProbeTask) -> None:
-    """Refuse a task on other units, or of other texts, than those of the states."""
-    if states.unit != task.unit:
-        raise InputError("states", f"of {task.unit}s", found=f"those of {states.unit}s")
-    texts = [text if isinstance(text, str) else " ".join(text) for text in task.texts]
-    if texts != list(states.texts):
-        expected = f"of the {len(texts):,} texts of the task"
-        raise InputError("states", expected, found="other texts")
+    return replace(units, decisions=(*units.decisions, *_class_decisions(units)))
 
 
 def label_of_each_unit(states: HiddenStates, tags: ProbeTask | Sequence[Any]) -> list[str]:
     """Return one label per unit, from a flat sequence or one sequence per text."""
     if isinstance(tags, ProbeTask):
-        _check_task(states, tags)
+        if states.unit != tags.unit:
+            raise InputError("states", f"of {tags.unit}s", found=f"those of {states.unit}s")
+        texts = [text if isinstance(text, str) else " ".join(text) for text in tags.texts]
+        if texts != list(states.texts):
+            expected = f"of the {len(texts):,} texts of the task"
+            raise InputError("states", expected, found="other texts")
         tags = tags.labels
     values = tags.tolist() if isinstance(tags, np.ndarray) else list(tags)
     is_nested = [isinstance(of_text, (list, tuple, np.ndarray)) for of_text in values]
@@ -124,32 +117,6 @@ def _label(value: Any, row: int) -> str:
     raise InputError("tags", "strings or integers", value, "bin numbers into classes", row=row)
 
 
-def split_units(states: HiddenStates, labelled: Labelled, seed: int) -> Units:
-    """Split units into parts, sentence by sentence."""
-    classes, target = np.unique(np.array(labelled.labels, dtype=object), return_inverse=True)
-    if len(classes) < 2:
-        raise InputError("tags", "labels of at least two classes", found=f"only {classes[0]!r}")
-    rows = labelled.rows
-    group = number_sentences(states, seed)[rows]
-    types = [states.words[row] for row in rows.tolist()]
-    part, decisions = parts_of(labelled, group)
-    # Copies of a sentence in different texts have different vectors: their texts decides the order.
-    text = numbered(states.texts)[states.of_text[rows]]
-    order = np.lexsort((target, states.position[rows], text, group, part))
-    units = Units(
-        rows=rows[order],
-        target=target[order].astype(np.int64),
-        classes=tuple(map(str, classes)),
-        types=tuple(types[i] for i in order.tolist()),
-        group=group[order],
-        part=part[order],
-        name=labelled.name,
-        unit=labelled.unit,
-        decisions=(*labelled.decisions, *decisions),
-    )
-    return replace(units, decisions=(*units.decisions, *_class_decisions(units)))
-
-
 def number_sentences(states: HiddenStates, seed: int) -> Int64Array:
     """Return a random number for the sentence of each unit, equal but for white space and case."""
     of_unit = np.arange(len(states)) if states.unit == "text" else states.sentences
@@ -160,21 +127,25 @@ def number_sentences(states: HiddenStates, seed: int) -> Int64Array:
     return np.repeat(numbers, ends - begins)
 
 
-def parts_of(labelled: Labelled, group: Int64Array) -> tuple[Int64Array, tuple[Decision, ...]]:
-    """Return the part of each unit: that of the task, or whole groups up to the shares."""
-    unit = labelled.unit
-    if labelled.parts:
-        part = np.array([PARTS.index(one) for one in labelled.parts], dtype=np.int64)
-        return _completed_parts(part, group, unit)
+def _part_of_each_unit(states: HiddenStates, task: ProbeTask) -> Int64Array:
+    """Return the part of each unit that a task gives to its text."""
+    if len(task.parts) != len(states.texts) or not set(task.parts) <= set(PARTS):
+        raise InputError("parts", f"train, dev or test for each of {len(states.texts):,} texts")
+    return np.array([PARTS.index(part) for part in task.parts], dtype=np.int64)[states.of_text]
+
+
+def _drawn_parts(group: Int64Array, unit: str) -> tuple[Int64Array, list[Decision]]:
+    """Return the part of each unit: whole groups up to the shares of dev and test."""
     part = np.full(len(group), TRAIN, dtype=np.int64)
     for which, share in ((TEST, TEST_SHARE), (DEV, DEV_SHARE)):
         part[_first_groups(group, part, share * len(group), unit)] = which
+    n_train, n_dev, n_test = np.bincount(part, minlength=3).tolist()
     message = (
-        f"Of {len(group):,} {unit}s, {np.sum(part == TRAIN):,} are for training, "
-        f"{np.sum(part == DEV):,} for the choice of the penalty and {np.sum(part == TEST):,} for "
-        f"the test; {len(np.unique(group)):,} distinct sentences were split."
+        f"Of {len(group):,} {unit}s, {n_train:,} are for training, {n_dev:,} for the choice of the "
+        f"penalty and {n_test:,} for the test; {len(np.unique(group)):,} distinct sentences were "
+        "split."
     )
-    return part, (Decision("probing", "parts", float(np.mean(part == TEST)), message),)
+    return part, [Decision("probing", "parts", n_test / len(group), message)]
 
 
 def _first_groups(group: Int64Array, part: Int64Array, n_units: float, unit: str) -> BoolArray:
@@ -197,27 +168,23 @@ def _first_groups(group: Int64Array, part: Int64Array, n_units: float, unit: str
 
 def _completed_parts(
     part: Int64Array, group: Int64Array, unit: str
-) -> tuple[Int64Array, tuple[Decision, ...]]:
-    """Check parts that were given, and take a missing dev part from train."""
+) -> tuple[Int64Array, list[Decision]]:
+    """Check the parts of a task, and take a missing dev part from train."""
     for which in (TRAIN, TEST):
         if not (part == which).any():
             expected = f"with labelled {unit}s in train and test"
             raise InputError("parts", expected, found=f"none in {PARTS[which]}")
     decisions = []
     if not (part == DEV).any():
-        part = part.copy()
         n_units = DEV_SHARE * float(np.sum(part == TRAIN))
         part[_first_groups(group, part, n_units, unit) & (part == TRAIN)] = DEV
         n = int(np.sum(part == DEV))
         message = f"There is no dev part: {n:,} {unit}s of the train part choose the penalty."
         decisions.append(Decision("probing", "dev_from_train", n, message))
     both = np.isin(group[part == TEST], group[part != TEST])
-    if both.any():
-        message = (
-            f"{both.sum():,} of {len(both):,} test {unit}s are in sentences of other parts too."
-        )
-        decisions.append(Decision("probing", "test_in_train", int(both.sum()), message))
-    return part, tuple(decisions)
+    message = f"of {len(both):,} test {unit}s are in sentences of other parts too."
+    decisions += counted("probing", "test_in_train", int(both.sum()), message)
+    return part, decisions
 
 
 def _class_decisions(units: Units) -> tuple[Decision, ...]:

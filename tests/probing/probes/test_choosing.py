@@ -11,7 +11,7 @@ from embedtopics.evaluation.results import Estimate
 from embedtopics.probing.probes._fit import Fit
 from embedtopics.probing.probes._mix import with_mixes
 from embedtopics.probing.probes._probe import ProbedVectors, _chosen_layer, _Trained
-from embedtopics.probing.probes._units import DEV, TEST, labelled_units, split_units
+from embedtopics.probing.probes._units import DEV, TEST, label_of_each_unit, label_units
 from embedtopics.probing.results import LayerScores, ProbeScore, ScalarMix
 from tests.factories import refuses
 from tests.probing.made import made_states, random_states
@@ -35,9 +35,12 @@ def scores_of(*figures, **others):
     )
 
 
-@pytest.fixture(scope="module")
+pytestmark = pytest.mark.usefixtures("few_steps")
+
+
+@pytest.fixture
 def scores():
-    return probing.probe(STATES, TAGGED, baselines=[])
+    return probing.probe(STATES, TAGGED)
 
 
 def test_of_equals_the_lowest_layer_is_the_best_and_unknown_figures_are_not():
@@ -74,11 +77,11 @@ def test_the_chosen_layer_loses_least_on_the_dev_part(scores):
 
 
 def test_the_test_part_has_no_say_in_the_layer_chosen(scores):
-    units = split_units(STATES, labelled_units(STATES, TAGGED), 0)
+    units = label_units(STATES, TAGGED, 0)
     flat = [tag for own in TAGGED for tag in own]
     for row in units.rows[units.of(TEST)].tolist():
         flat[row] = "NOUN"  # told by no vector
-    other = probing.probe(STATES, flat, baselines=[])
+    other = probing.probe(STATES, flat)
     assert other.chosen_layer == scores.chosen_layer == 2
     assert other.chosen().value < scores.chosen().value
 
@@ -96,20 +99,18 @@ def test_what_chose_no_layer_names_none():
 
 @pytest.mark.parametrize("part", [DEV, TEST])
 def test_vectors_that_are_only_asked_about_must_be_finite_too(part):
-    units = split_units(STATES, labelled_units(STATES, TAGGED), 0)
+    units = label_units(STATES, TAGGED, 0)
     row = int(units.rows[units.of(part)[0]])
     vectors = [np.array(one) for one in STATES.vectors]
     vectors[1][row] = np.inf
     with refuses("states"):
-        probing.probe(made_states(STATES.texts, vectors), TAGGED, baselines=[])
+        probing.probe(made_states(STATES.texts, vectors), TAGGED)
 
 
 def test_every_kind_of_missing_value_is_no_label():
     states = random_states([f"a{i} b{i} c{i} d{i}" for i in range(12)])
     tags = [[None, pd.NA, "X", "Y"] if i % 2 else [np.nan, pd.NaT, "X", "Y"] for i in range(12)]
-    labelled = labelled_units(states, tags)
-    assert labelled.labels == ("X", "Y") * 12
-    assert [one.value for one in labelled.decisions] == [24]
+    assert label_of_each_unit(states, tags) == ["", "", "X", "Y"] * 12
 
 
 def test_copies_of_a_sentence_in_other_texts_stand_in_the_order_of_their_texts():
@@ -122,7 +123,7 @@ def test_copies_of_a_sentence_in_other_texts_stand_in_the_order_of_their_texts()
             [2 * t + (p > 1) for t, p in zip(states.of_text, states.position, strict=True)]
         )
         states = replace(states, sentences=second.astype(np.int32))
-        units = split_units(states, labelled_units(states, [["A", "A", "B", "C"]] * 9), 0)
+        units = label_units(states, [["A", "A", "B", "C"]] * 9, 0)
         return [(states.texts[states.of_text[row]], int(states.position[row]))
                 for row in units.rows.tolist()]  # fmt: skip
 

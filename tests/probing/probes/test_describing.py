@@ -7,7 +7,7 @@ import pytest
 
 from embedtopics import probing
 from embedtopics.probing.probes._mix import portions_of
-from embedtopics.probing.probes._units import TRAIN, labelled_units, split_units
+from embedtopics.probing.probes._units import TRAIN, label_units
 from tests.probing.made import made_states
 from tests.probing.probes.problems import tagged_states
 
@@ -27,9 +27,8 @@ def test_without_any_signal_labels_are_told_by_how_frequent_they_were_so_far():
     tags = rng.choice(["X", "Y"], (40, 4), p=[0.8, 0.2]).tolist()
     tags = [["X", "Y", *own[2:]] for own in tags]  # both are in the first portion
     states = made_states(texts, np.zeros((1, 160, 3)))
-    scores = probing.probe(states, tags, baselines=[], description_length=True)
-    labelled = labelled_units(states, tags)
-    units = split_units(states, labelled, 0)
+    scores = probing.probe(states, tags, description_length=True)
+    units = label_units(states, tags, 0)
     target = units.target[units.of(TRAIN)]
     assert scores.n_train == len(target) == 112
     bits = [1.0] * 4  # the first sentence, of two classes
@@ -47,9 +46,9 @@ def test_without_any_signal_labels_are_told_by_how_frequent_they_were_so_far():
     assert shorter.low == pytest.approx(1 / found.high)
 
 
-def test_layers_with_more_signal_tell_labels_in_fewer_bits_than_controls_take():
+def test_layers_with_more_signal_tell_labels_in_fewer_bits_than_controls_take(few_steps):
     states, tags = tagged_states(n_texts=60, signals=(0.0, 3.0))
-    scores = probing.probe(states, tags, control=True, baselines=[], description_length=True)
+    scores = probing.probe(states, tags, control=True, description_length=True)
     none, much = (one.value for one in scores.of(what="probe", metric="bits per label"))
     assert much < 0.8 < none
     assert scores.best("bits per label").layer == scores.best("compression").layer == 1

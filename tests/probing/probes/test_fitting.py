@@ -113,9 +113,7 @@ def test_a_fit_depends_on_the_seed_alone_and_leaves_torch_as_it_was():
     for n_threads in (1, 2):
         torch.set_num_threads(n_threads)
         try:
-            results.append(
-                run_side_by_side(weights, [0, 1, 0], description="fits", show_progress=False)
-            )
+            results.append(run_side_by_side(weights, [0, 1, 0], "fits", False))
         finally:
             torch.set_num_threads(before[1])
     for first, second in zip(*results, strict=True):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.probing.probes._units import DEV, TEST, TRAIN, labelled_units, split_units
+from embedtopics.probing.probes._units import DEV, TEST, TRAIN, label_of_each_unit, label_units
 from embedtopics.probing.results import ProbeTask
 from tests.factories import refuses
 from tests.probing.made import random_states
@@ -18,7 +18,7 @@ def units_of(states, tags, parts=None, seed=0):
     if parts is not None:
         labels = tuple(tuple(map(str, of_text)) for of_text in tags)
         tags = ProbeTask("t", "word", states.texts, labels, tuple(parts))
-    return split_units(states, labelled_units(states, tags), seed)
+    return label_units(states, tags, seed)
 
 
 def tags_of(texts):
@@ -36,12 +36,11 @@ def test_labels_by_text_by_unit_and_as_a_task():
     task = ProbeTask("mine", "word", tuple(" ".join(t.split(" ")) for t in TEXTS),
                      tuple(map(tuple, nested)))  # fmt: skip
     for tags in (nested, flat, np.array(flat), task):
-        found = labelled_units(states, tags)
-        assert found.labels == tuple(flat)
-        assert found.rows.tolist() == list(range(len(flat)))
-    assert labelled_units(states, task).name == "mine"
+        assert label_of_each_unit(states, tags) == flat
+    units = label_units(states, task, 0)
+    assert units.name == "mine" and sorted(units.rows.tolist()) == list(range(len(flat)))
     numbers = [[len(label) for label in own] for own in nested]
-    assert set(labelled_units(states, numbers).labels) == {"1"}
+    assert set(label_of_each_unit(states, numbers)) == {"1"}
 
 
 def test_words_without_label_or_vector_are_left_out_and_counted():
@@ -160,4 +159,4 @@ def test_tasks_on_other_units_or_texts_are_refused():
     labels = tuple(map(tuple, tags_of(TEXTS)))
     for unit, texts in (("text", TEXTS), ("word", TEXTS[:-1]), ("word", [*TEXTS[:-1], "z"])):
         with refuses("states"):
-            labelled_units(states, ProbeTask("t", unit, tuple(texts), labels))
+            label_of_each_unit(states, ProbeTask("t", unit, tuple(texts), labels))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,13 @@ from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.machine import one_blas_thread
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
-from embedtopics.evaluation._bootstrap import interval, resampled_counts
+from embedtopics.evaluation._bootstrap import (
+    N_RESAMPLES,
+    difference_of,
+    estimate,
+    estimate_of_counts,
+    means_of_columns,
+)
 from embedtopics.probing._layers import Space, lengths_of, open_space
 from embedtopics.probing.results import Contextualization, GeometryScore, HiddenStates
 from embedtopics.probing.words._uses import numbered, refuse_texts, types_of
@@ -18,62 +24,6 @@ from embedtopics.protocols import Float64Array, Int64Array, RandomState
 
 MAX_USES, N_WORDS, N_SENTENCES = 20, 1000, 1000
 """Uses of a word, words and sentences that are compared for contextualization."""
-
-
-@dataclass(frozen=True, eq=False)
-class UsesSample:
-    """Uses of some words, those of a word together, no two of one word in equal sentences."""
-
-    words: tuple[str, ...]
-    rows: Int64Array  # (n_uses,)
-    counts: Int64Array  # (n_words,)
-    random: Int64Array  # (n_uses,), as many uses drawn from all words
-    sentences: list[Int64Array]  # the units of different sentences
-    n_able: int  # words with enough uses
-
-
-def draw_sample(states: HiddenStates, min_uses: int, seed: int) -> UsesSample:
-    """UsesSample words that occur in enough different sentences, uses of each, and sentences."""
-    begins = np.flatnonzero(np.diff(states.sentences, prepend=-1))
-    ends = np.append(begins[1:], len(states))
-    bounds = list(zip(begins.tolist(), ends.tolist(), strict=True))
-    wordings = numbered([" ".join(states.words[begin:end]) for begin, end in bounds])
-    wording = np.repeat(wordings, ends - begins)
-    text = numbered(states.texts)[states.of_text]
-    names, types = types_of(states)
-    has_letter = np.array([any(map(str.isalpha, name)) for name in names], dtype=bool)
-    rows = np.flatnonzero(~states.missing & has_letter[types])
-    rows = rows[np.lexsort((states.position[rows], text[rows], wording[rows], types[rows]))]
-    # Of uses in equal sentences, which are adjacent, the first.
-    keys = np.stack([types[rows], wording[rows]])
-    rows = rows[(np.diff(keys, axis=1, prepend=-1) != 0).any(axis=0)]
-    n_uses = np.bincount(types[rows], minlength=len(names))
-    eligible = np.flatnonzero(n_uses >= min_uses)
-    if len(eligible) < 2:
-        raise InputError("min_uses", "reached by at least two words", min_uses)
-    rng = np.random.default_rng(seed)
-    drawn = np.sort(rng.choice(eligible, min(N_WORDS, len(eligible)), replace=False))
-    counts = np.minimum(n_uses[drawn], MAX_USES)
-    first_use = np.searchsorted(types[rows], drawn)
-    places = [
-        begin + np.sort(rng.choice(n, n_drawn, replace=False))
-        for begin, n, n_drawn in zip(first_use, n_uses[drawn], counts, strict=True)
-    ]
-    order = np.lexsort((text[begins], wordings))
-    _, firsts = np.unique(wordings[order], return_index=True)
-    units = [np.arange(*bounds[which]) for which in order[firsts].tolist()]
-    units = [one for one in (one[~states.missing[one]] for one in units) if len(one) > 1]
-    if not units:
-        raise InputError("states", "with a sentence of two words", found="none")
-    chosen = rng.choice(len(units), min(N_SENTENCES, len(units)), replace=False)
-    return UsesSample(
-        words=tuple(names[word] for word in drawn.tolist()),
-        rows=rows[np.concatenate(places)],
-        counts=counts,
-        random=np.concatenate([rng.choice(counts.sum(), n, replace=False) for n in counts]),
-        sentences=[units[which] for which in np.sort(chosen).tolist()],
-        n_able=len(eligible),
-    )
 
 
 def contextualization(
@@ -119,13 +69,10 @@ def contextualization(
     checked_count(min_uses, "min_uses", 2)
     seed = resolve_seed(random_state)
     sample = draw_sample(states, min_uses, seed)
-    scores, similarity, explainable = [], [], []
+    scores: list[GeometryScore] = []
     with one_blas_thread():
         for number in states.layers:
-            measures = _measure(open_space(states, number), sample)
-            scores += _scores(number, measures, seed)
-            similarity.append(measures.similarity)
-            explainable.append(measures.explainable)
+            scores += _scores_of(open_space(states, number), sample, seed)
     message = (
         f"{len(sample.words):,} of {sample.n_able:,} words in at least {min_uses} different "
         f"sentences, {len(sample.rows):,} uses of them, and {len(sample.sentences):,} sentences "
@@ -138,27 +85,69 @@ def contextualization(
         rows=tuple(scores),
         words=sample.words,
         n_uses=sample.counts.astype(np.int32),
-        self_similarity=np.array(similarity),
-        explainable=np.array(explainable),
         decisions=(*states.decisions, decision),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Measured:
-    """Of one layer: of each word, of each two words, and of each sentence."""
+class _UsesSample(NamedTuple):
+    """Uses of some words, those of a word together, no two of one word in equal sentences."""
 
-    similarity: Float64Array
-    explainable: Float64Array
-    chance: Float64Array
-    between: Float64Array
-    within_sentence: Float64Array
+    words: tuple[str, ...]
+    rows: Int64Array  # (n_uses,)
+    counts: Int64Array  # (n_words,)
+    random: Int64Array  # (n_uses,), as many uses drawn from all words
+    sentences: list[Int64Array]  # the units of different sentences
+    n_able: int  # words with enough uses
 
 
-def _measure(space: Space, sample: UsesSample) -> _Measured:
+def draw_sample(states: HiddenStates, min_uses: int, seed: int) -> _UsesSample:
+    """Draw words that occur in enough different sentences, uses of each, and sentences."""
+    begins = np.flatnonzero(np.diff(states.sentences, prepend=-1))
+    ends = np.append(begins[1:], len(states))
+    sentences = [np.arange(begin, end) for begin, end in zip(begins, ends, strict=True)]
+    wordings = numbered([" ".join(states.words[one[0] : one[-1] + 1]) for one in sentences])
+    wording = np.repeat(wordings, ends - begins)
+    text = numbered(states.texts)[states.of_text]
+    names, types = types_of(states)
+    has_letter = np.array([any(map(str.isalpha, name)) for name in names], dtype=bool)
+    rows = np.flatnonzero(~states.missing & has_letter[types])
+    rows = rows[np.lexsort((states.position[rows], text[rows], wording[rows], types[rows]))]
+    # Of uses in equal sentences, which are adjacent, the first.
+    keys = np.stack([types[rows], wording[rows]])
+    rows = rows[(np.diff(keys, axis=1, prepend=-1) != 0).any(axis=0)]
+    n_uses = np.bincount(types[rows], minlength=len(names))
+    eligible = np.flatnonzero(n_uses >= min_uses)
+    if len(eligible) < 2:
+        raise InputError("min_uses", "reached by at least two words", min_uses)
+    rng = np.random.default_rng(seed)
+    drawn = np.sort(rng.choice(eligible, min(N_WORDS, len(eligible)), replace=False))
+    counts = np.minimum(n_uses[drawn], MAX_USES)
+    first_use = np.searchsorted(types[rows], drawn)
+    places = [
+        begin + np.sort(rng.choice(n, n_drawn, replace=False))
+        for begin, n, n_drawn in zip(first_use, n_uses[drawn], counts, strict=True)
+    ]
+    order = np.lexsort((text[begins], wordings))
+    _, firsts = np.unique(wordings[order], return_index=True)
+    units = [one[~states.missing[one]] for one in (sentences[i] for i in order[firsts])]
+    units = [one for one in units if len(one) > 1]
+    if not units:
+        raise InputError("states", "with a sentence of two words", found="none")
+    compared = rng.choice(len(units), min(N_SENTENCES, len(units)), replace=False)
+    return _UsesSample(
+        words=tuple(names[word] for word in drawn.tolist()),
+        rows=rows[np.concatenate(places)],
+        counts=counts,
+        random=np.concatenate([rng.choice(counts.sum(), n, replace=False) for n in counts]),
+        sentences=[units[i] for i in np.sort(compared).tolist()],
+        n_able=len(eligible),
+    )
+
+
+def _scores_of(space: Space, sample: _UsesSample, seed: int) -> list[GeometryScore]:
+    """Return all measures of a layer, with intervals over resampled words or sentences."""
     raw = space.raw(sample.rows)
-    counts = sample.counts.astype(np.float64)
-    ends = np.cumsum(sample.counts)
+    counts, ends = sample.counts.astype(np.float64), np.cumsum(sample.counts)
     starts = ends - sample.counts
     explainable = _first_shares(raw, starts, ends)
     chance = _first_shares(raw[sample.random], starts, ends)
@@ -169,18 +158,40 @@ def _measure(space: Space, sample: UsesSample) -> _Measured:
     means = sums / counts[:, None]
     between = means @ means.T
     np.fill_diagonal(between, 0.0)
-    return _Measured(similarity, explainable, chance, between, _within(space, sample.sentences))
+
+    def anisotropy(times: Float64Array) -> Float64Array:
+        """Return the mean cosine of two different words; NaN where one alone was drawn."""
+        cosines = np.einsum("ij,ij->i", times @ between, times)
+        n_pairs = len(between) ** 2 - np.square(times).sum(axis=1)
+        mean = np.full(len(times), np.nan)
+        np.divide(cosines, n_pairs, out=mean, where=n_pairs > 0)
+        return mean
+
+    by_word = {
+        "self-similarity": similarity,
+        "maximum explainable variance": explainable,
+        "chance variance": chance,
+        "corrected maximum explainable variance": explainable - chance,
+    }
+    scores = means_of_columns(by_word, seed, bounds=None)
+    other = estimate_of_counts(anisotropy, len(between), N_RESAMPLES, seed, bounds=None)
+    scores["anisotropy"] = other
+    scores["corrected self-similarity"] = difference_of(scores["self-similarity"], other)
+    # Sentences and words are resampled independently.
+    name = "intra-sentence similarity"
+    scores |= means_of_columns({name: _within(space, sample.sentences)}, seed + 1, bounds=None)
+    value, drawn = scores[name].value - other.value, scores[name].drawn - other.drawn
+    scores[f"corrected {name}"] = estimate(value, drawn, scores[name].n, bounds=None)
+    return [
+        GeometryScore(name, space.layer, one.value, one.low, one.high, one.n)
+        for name, one in sorted(scores.items())
+    ]
 
 
 def _first_shares(raw: Float64Array, starts: Int64Array, ends: Int64Array) -> Float64Array:
     """Return the share of the largest squared singular value of each stretch of rows."""
-    shares = np.full(len(starts), np.nan)
-    for i, (begin, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        gram = raw[begin:end] @ raw[begin:end].T
-        total = float(np.trace(gram))
-        if total > 0:
-            shares[i] = float(np.linalg.eigvalsh(gram)[-1]) / total
-    return shares
+    grams = (raw[begin:end] @ raw[begin:end].T for begin, end in zip(starts, ends, strict=True))
+    return np.array([np.linalg.eigvalsh(gram)[-1] / np.trace(gram) for gram in grams])
 
 
 def _within(space: Space, sentences: list[Int64Array]) -> Float64Array:
@@ -193,49 +204,3 @@ def _within(space: Space, sentences: list[Int64Array]) -> Float64Array:
         cosines = np.einsum("ij,j->i", raw, mean)
         cosine_means[i] = np.mean(cosines / np.where(lengths > 0, lengths, 1.0))
     return cosine_means
-
-
-def _scores(layer: int, measures: _Measured, seed: int) -> list[GeometryScore]:
-    n_words, n_sentences = len(measures.similarity), len(measures.within_sentence)
-    once = np.ones((1, n_words))
-    drawn: dict[str, list[Float64Array]] = {}
-    for times in (once, *resampled_counts(n_words, seed=seed)):
-        for name, figures in _of_words(measures, times).items():
-            drawn.setdefault(name, []).append(figures)
-    joined = {name: np.concatenate(parts) for name, parts in drawn.items()}
-    # Sentences and words are resampled independently.
-    of_sentences = [
-        times @ measures.within_sentence / n_sentences
-        for times in resampled_counts(n_sentences, seed=seed + 1)
-    ]
-    name = "intra-sentence similarity"
-    joined[name] = np.concatenate([[measures.within_sentence.mean()], *of_sentences])
-    joined[f"corrected {name}"] = joined[name] - joined["anisotropy"]
-    scores = []
-    for name in sorted(joined):
-        n = n_sentences if "sentence" in name else n_words
-        value, (low, high) = float(joined[name][0]), map(float, interval(joined[name][1:], n))
-        scores.append(GeometryScore(name, layer, value, low, high, n))
-    return scores
-
-
-def _of_words(measures: _Measured, times: Float64Array) -> dict[str, Float64Array]:
-    """Return the scores over resampled words, each of shape (n_resamples,)."""
-    pairs = np.square(times.sum(axis=1)) - np.square(times).sum(axis=1)
-    anisotropy = np.full(len(times), np.nan)
-    between = np.einsum("ij,ij->i", times @ measures.between, times)
-    np.divide(between, pairs, out=anisotropy, where=pairs > 1e-9)
-    similarity = times @ measures.similarity / times.sum(axis=1)
-    is_defined = ~np.isnan(measures.explainable) & ~np.isnan(measures.chance)
-    explainable, chance = (
-        times[:, is_defined] @ one[is_defined] / np.maximum(times[:, is_defined].sum(axis=1), 1)
-        for one in (measures.explainable, measures.chance)
-    )
-    return {
-        "self-similarity": similarity,
-        "anisotropy": anisotropy,
-        "corrected self-similarity": similarity - anisotropy,
-        "maximum explainable variance": explainable,
-        "chance variance": chance,
-        "corrected maximum explainable variance": explainable - chance,
-    }

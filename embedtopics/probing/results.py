@@ -326,16 +326,12 @@ class Contextualization(ScoreTable[GeometryScore]):
     layers : tuple of int
     words : tuple of str
     n_uses : int32 ndarray of shape (n_words,)
-    self_similarity, explainable : float64 ndarray of shape (n_layers, n_words)
-        By word, without correction.
     """
 
     encoder: str
     layers: tuple[int, ...]
     words: tuple[str, ...]
     n_uses: Int32Array
-    self_similarity: Float64Array
-    explainable: Float64Array
 
     row_type = GeometryScore
 

@@ -151,7 +151,7 @@ def geometry(measures, n=4, **more):
     return Contextualization(
         **{"encoder": "made", "layers": tuple(range(n)), "rows": tuple(made),
            "words": ("bat", "play"), "n_uses": np.array([30, 20], np.int32),
-           "self_similarity": np.zeros((n, 2)), "explainable": np.zeros((n, 2)), **more}
+           **more}
     )  # fmt: skip
 
 

@@ -96,7 +96,7 @@ def regress_uses(
         The vectors of several layers are averaged. Layer 0 holds static vectors.
     reference : mapping of str to str, optional
         Level to which the others of a covariate are compared; by default the most frequent with the
-        first word.
+        first word, or with a word that lacks it.
     n_permutations : int
     random_state : int, Generator or None
         Seed of permutations and resamples.
@@ -149,8 +149,8 @@ def regress_uses(
             raise InputError("units" if name == units else "covariates", f"among {listed}", name)
     labels = documents if units is None else table[units].astype(str).to_numpy(dtype=object)
     vectors, vocabulary, word_vectors = _vectors(states, numbers, every)
-    effects: list[UseEffect] = []
-    fits, decisions, references = [], dict.fromkeys(states.decisions), dict(reference or {})
+    effects, fits, decisions = [], [], dict.fromkeys(states.decisions)
+    bases: dict[str, str] = {}
     for name, several in forms.items():
         rows = rows_of_word(states, several)
         # Sums depend on the order; that of the texts must not show.
@@ -161,17 +161,14 @@ def regress_uses(
             raise InputError("words", f"with more uses than {len(terms)} terms", found=found)
         columns = {one: in_years(table[one].iloc[of_text]) for one in variables}
         unit_of_use = pd.factorize(labels[of_text])[0].astype(np.int64)
-        is_used = np.ones(len(rows), dtype=np.bool_)
-        design = make_design(terms, columns, is_used, unit_of_use, references)
+        design = _design_of(terms, columns, unit_of_use, reference or {}, bases)
         decisions |= dict.fromkeys(design.decisions)
-        levels = design.variables.select_dtypes("category")
-        references = {str(one): levels[one].cat.categories[0] for one in levels} | references
         rows, outcome = rows[design.rows], vectors(rows[design.rows])
         fit = _least_squares(design.matrix, outcome, unit_of_use[design.rows], name)
         for term, level, contrasts in _effects(design):
             norm, low, high, p = _measure(fit, contrasts, n_permutations, seed)
-            counts = len(rows), len(fit.starts)
-            effects.append(UseEffect(name, term, level, norm, low, high, p, p, *counts))
+            n_units = len(fit.starts)
+            effects.append(UseEffect(name, term, level, norm, low, high, p, p, len(rows), n_units))
         uses = tuple(use_at(states, row) for row in rows.tolist())
         fits.append(WordFit(name, uses, outcome, fit.coefficients, design))
     return UseRegression(
@@ -253,6 +250,23 @@ def _vectors(
         np.add.at(sums, place[types[rows[part]]], read(rows[part]))
     sums /= lengths_of(sums)[:, None]
     return read, tuple(names[one] for one in chosen), sums.astype(np.float32)
+
+
+def _design_of(
+    terms: list[Any],
+    columns: Mapping[str, pd.Series],
+    unit_of_use: Int64Array,
+    reference: Mapping[str, Any],
+    bases: dict[str, str],
+) -> Design:
+    """Make the design of a word; `bases` are the reference levels of the words before."""
+    levels = {name: set(values.astype(str)) for name, values in columns.items()}
+    earlier = {name: level for name, level in bases.items() if level in levels[name]}
+    is_used = np.ones(len(unit_of_use), dtype=np.bool_)
+    design = make_design(terms, columns, is_used, unit_of_use, {**earlier, **reference})
+    for name, column in design.variables.select_dtypes("category").items():
+        bases.setdefault(str(name), column.cat.categories[0])
+    return design
 
 
 def _least_squares(x: Float64Array, y: FloatArray, unit_of_use: Int64Array, word: str) -> _Fit:

@@ -154,15 +154,19 @@ def test_several_words_share_false_discoveries_and_forms_of_one_word_its_uses():
 
 
 def test_all_words_are_compared_with_the_reference_of_the_first():
-    texts = [f"id{i} {'tax red' if i < 24 else 'red'}" for i in range(N)]
-    party = ["right" if i % 3 == 2 else "left" for i in range(24)] + ["right"] * 32 + ["green"] * 4
-    data = pd.DataFrame({"party": party})
-    uses = probing.regress_uses(
-        random_states(texts), ["tax", "red"], "party", data=data, n_permutations=9
-    )
-    # "left" is the most frequent party with "tax", but not with "red".
-    levels = [(one.word, one.level) for one in uses if one.level]
-    assert levels == [("tax", "right"), ("red", "right"), ("red", "green")]
+    def levels(party):
+        texts = [f"id{i} {'tax red' if i < 24 else 'red' if i < 54 else 'blue'}" for i in range(N)]
+        uses = probing.regress_uses(
+            random_states(texts), ["tax", "red", "blue"], "party", n_permutations=9,
+            data=pd.DataFrame({"party": party}),
+        )  # fmt: skip
+        return [(one.word, one.level) for one in uses if one.level]
+
+    # "left" is the most frequent party with "tax", but not with "red", and not there with "blue".
+    party = ["left", "left", "right"] * 8 + ["right"] * 26 + ["green"] * 8 + ["right"] * 2
+    assert levels(party) == [
+        ("tax", "right"), ("red", "right"), ("red", "green"), ("blue", "right"),
+    ]  # fmt: skip
 
 
 def test_rows_without_a_covariate_and_rare_levels_are_reported():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -74,24 +75,23 @@ def count_terms(
     fewest = fewest_documents(min_df, len(tokens))
     extra = {word.lower() for word in extra_stop_words}
     stops = {word.lower() for word in stop_words} | extra
-    functions = {word.lower() for word in function_words}
+    functions = {word.lower() for word in function_words} - stops
     lowered = [word.lower() for word in tokens.words]
     left_out = stops | functions
-    # A single word is a term if it has several letters and is not a number, or if it is an emoji.
-    edge = np.array(
-        [
-            w not in left_out and ((len(w) > 1 and any(map(str.isalpha, w))) or is_emoji(w))
-            for w in lowered
-        ],
-        dtype=bool,
-    )
-    opening = np.array([len(w) > 2 and w in left_out and w not in extra for w in lowered], bool)
+    holders = count_holders(tokens)
+    edge, opening = np.zeros((2, len(lowered)), dtype=bool)
+    for i in np.flatnonzero(holders >= fewest).tolist():
+        w = lowered[i]
+        if w in left_out:
+            opening[i] = len(w) > 2 and w not in extra
+        else:  # several letters and no number, or an emoji
+            edge[i] = (len(w) > 1 and any(map(str.isalpha, w))) or is_emoji(w)
     pairs = _pairs_with_stop_words(tokens, opening, edge)
     opens = edge.copy()
     opens[pairs // len(edge)] = True
     names: list[str] = []
     streams, lengths = [], []
-    for n, stream, n_holders, ids in _ngrams(tokens, opens, edge, longest, fewest):
+    for n, stream, n_holders, ids in _ngrams(tokens, holders, opens, edge, longest, fewest):
         if n < shortest:
             continue
         begins = edge[ids[:, 0]]
@@ -111,8 +111,8 @@ def count_terms(
         counts=counts,
         terms=tuple(names[i] for i in order),
         lengths=np.concatenate(lengths)[order],
-        stop_words=_among(tokens.words, stops),
-        function_words=_among(tokens.words, functions - stops),
+        stop_words=tuple(compress(tokens.words, (w in stops for w in lowered))),
+        function_words=tuple(compress(tokens.words, (w in functions for w in lowered))),
     )
 
 
@@ -223,6 +223,7 @@ def _count_block(numbers: Int32Array, offsets: Int64Array, n_columns: int) -> cs
     n_before = np.append(0, np.cumsum((numbers >= 0).sum(axis=1)))
     ones = np.ones(len(columns), dtype=np.int32)
     counts = csr_matrix((ones, columns, n_before[offsets]), (len(offsets) - 1, n_columns))
+    counts = counts.tocsc().tocsr()  # sorts the columns, in linear time
     counts.sum_duplicates()
     return counts
 
@@ -239,7 +240,12 @@ def _joined(parts: list[Int32Array]) -> Int32Array:
 
 
 def _ngrams(
-    tokens: TokenStream, opens: BoolArray, edge: BoolArray, longest: int, fewest: int
+    tokens: TokenStream,
+    holders: Int64Array,
+    opens: BoolArray,
+    edge: BoolArray,
+    longest: int,
+    fewest: int,
 ) -> Iterator[tuple[int, Int32Array, Int64Array, npt.NDArray[Any]]]:
     """Yield n, the n-gram at each position, the number of documents with it, and its word ids.
 
@@ -249,7 +255,6 @@ def _ngrams(
     """
     n_words, grams = len(tokens.words), tokens.ids
     ids = np.arange(n_words).reshape(-1, 1)
-    holders = count_holders(tokens)
     yield 1, grams, holders, ids
     is_common = holders >= fewest
     for n in range(2, longest + 1):
@@ -297,9 +302,3 @@ def fewest_documents(min_df: int | float | None, n_documents: int) -> int:
     if min_df > max(n_documents, 1):
         raise InputError("min_df", f"at most the number of texts ({n_documents:,})", min_df)
     return max(int(np.ceil(min_df * n_documents)) if is_share else int(min_df), 1)
-
-
-def _among(words: tuple[str, ...], listed: Iterable[str]) -> tuple[str, ...]:
-    """Return the words in a list, regardless of case."""
-    lowered = {word.lower() for word in listed}
-    return tuple(word for word in words if word.lower() in lowered)

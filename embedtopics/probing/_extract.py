@@ -358,12 +358,12 @@ def _write_blocks(
     with progress_bar(
         total=total, unit="token", description="Extracting", show=show_progress
     ) as bar:
-        for block in cut_into_blocks(plan, most_tokens):
+        for runs, units in cut_into_blocks(plan, most_tokens):
             vectors = pool_block(
                 loaded,
-                plan.runs[block.first_run : block.end_run],
-                plan.n_pieces[block.first_unit : block.end_unit],
-                first_row=block.first_unit,
+                plan.runs[runs],
+                plan.n_pieces[units],
+                first_row=units.start,
                 layers=layers,
                 pad_id=vocabulary.pad_id,
                 progress=bar.update,

@@ -36,18 +36,11 @@ def cut_into_windows(n_tokens: int, size: int) -> Int64Array:
     return np.round(np.linspace(0, n_tokens - size, n_windows)).astype(np.int64)
 
 
-def window_of_each_token(n_tokens: int, starts: Int64Array, size: int) -> Int32Array:
+def window_of_each_token(n_tokens: int, starts: Int64Array, size: int) -> Int64Array:
     """Return the window of each token in which its shorter side of context is longest."""
-    best = np.full(n_tokens, -1, dtype=np.int64)
-    window = np.zeros(n_tokens, dtype=np.int32)
-    for number, start in enumerate(starts.tolist()):
-        end = min(start + size, n_tokens)
-        tokens = np.arange(start, end)
-        context = np.minimum(tokens - start, end - 1 - tokens)
-        better = tokens[context > best[tokens]]
-        best[better] = context[better - start]
-        window[better] = number
-    return window
+    # Windows have one size, so that it is the one whose middle is nearest.
+    borders = (starts[:-1] + starts[1:] + size - 1) / 2
+    return np.searchsorted(borders, np.arange(n_tokens))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,16 +153,6 @@ class ExtractionPlan:
     n_long: int
 
 
-@dataclass(frozen=True)
-class Block:
-    """The sequences and units that are run, pooled and written together."""
-
-    first_run: int
-    end_run: int
-    first_unit: int
-    end_unit: int
-
-
 def make_plan(
     reading: Reading,
     tokenizer: Tokenizer,
@@ -245,18 +228,18 @@ def _runs_of(
     return [run for run in runs if len(run.places)]
 
 
-def cut_into_blocks(plan: ExtractionPlan, most_tokens: int) -> list[Block]:
-    """Cut the work into blocks of consecutive sequences, each with all tokens of its units."""
+def cut_into_blocks(plan: ExtractionPlan, most_tokens: int) -> list[tuple[slice, slice]]:
+    """Cut the work into consecutive sequences and their units; a unit has all its tokens in one."""
     if not plan.runs:
-        return [Block(0, 0, 0, len(plan.of_text))]
+        return [(slice(0, 0), slice(0, len(plan.of_text)))]
     highest = np.maximum.accumulate([run.rows.max() for run in plan.runs])
     lowest = np.minimum.accumulate([run.rows.min() for run in reversed(plan.runs)])[::-1]
-    bounds, total = [0], 0
+    runs, units, total = [0], [0], 0
     for number, run in enumerate(plan.runs):
         if total >= most_tokens and highest[number - 1] < lowest[number]:
-            bounds.append(number)
+            runs.append(number)
+            units.append(int(lowest[number]))
             total = 0
         total += len(run)
-    ends = [*bounds[1:], len(plan.runs)]
-    units = [0, *(int(lowest[number]) for number in bounds[1:]), len(plan.of_text)]
-    return [Block(*each) for each in zip(bounds, ends, units[:-1], units[1:], strict=True)]
+    bounds = pairwise([*runs, len(plan.runs)]), pairwise([*units, len(plan.of_text)])
+    return [(slice(*of_runs), slice(*of_units)) for of_runs, of_units in zip(*bounds, strict=True)]

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -66,56 +66,44 @@ def content_digest(key: str, seed: int, purpose: str = "") -> bytes:
     return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16, key=salt).digest()
 
 
-def without_repeats(
-    keys: Sequence[str], parts: Sequence[str], *, within: bool = False
-) -> tuple[list[int], tuple[Decision, ...]]:
-    """Leave out of each part the sentences that are in a later part too, against leakage."""
-    rows: list[int] = []
-    later: set[str] = set()
-    across: Counter[str] = Counter()
-    n_within = 0
-    for part in ("test", "dev", "train", ""):
-        of_part = [place for place, one in enumerate(parts) if one == part]
-        clear = [place for place in of_part if keys[place] not in later]
-        across[part] = len(of_part) - len(clear)
-        if within:
-            first = {keys[place]: place for place in reversed(clear)}
-            n_within += len(clear) - len(first)
-            clear = list(first.values())
-        rows += clear
-        later.update(keys[place] for place in clear)
-    if emptied := sorted(set(parts) - {parts[place] for place in rows}):
-        expected = "with content of its own"
-        raise InputError(f"the part {emptied[0]}", expected, found="that of later parts")
-    decisions = []
-    if n := across.total():
-        listed = " and ".join(f"{n:,} of {part}" for part, n in sorted(across.items()) if n)
-        message = f"Sentences that also occur in later parts are left out: {listed}."
-        decisions.append(Decision("probing", "repeats_across_parts", n, message))
-    decisions += counted("probing", "repeats", n_within, "repeated sentences are left out.")
-    return sorted(rows), tuple(decisions)
-
-
 def split(
     keys: Sequence[str],
     parts: Sequence[str],
     random_state: RandomState,
     what: str = "sentences",
-    within: bool = False,
-) -> tuple[list[int], list[str], tuple[Decision, ...]]:
-    """Return which contents remain, and their parts: those of the caller, or by their hash."""
-    rows, decisions = without_repeats(keys, parts, within=within)
-    part_of = [parts[place] for place in rows]
+    unique: bool = False,
+) -> tuple[list[int], list[str], list[Decision]]:
+    """Return which contents remain, and their parts: those of the caller, or by their hash.
+
+    Contents that are in a later part too are left out, against leakage; if `unique`, repeats too.
+    """
+    order = ("", *PARTS)
+    last: dict[str, str] = {}
+    for part, key in sorted(zip(parts, keys, strict=True), key=lambda one: order.index(one[0])):
+        last[key] = part
+    rows = [row for row, key in enumerate(keys) if parts[row] == last[key]]
+    across = Counter(parts) - Counter(parts[row] for row in rows)
+    if emptied := sorted(set(parts) - {parts[row] for row in rows}):
+        expected = "with content of its own"
+        raise InputError(f"the part {emptied[0]}", expected, found="that of later parts")
+    decisions = []
+    if across:
+        listed = " and ".join(f"{n:,} of {part}" for part, n in sorted(across.items()))
+        message = f"Sentences that also occur in later parts are left out: {listed}."
+        decisions.append(Decision("probing", "repeats_across_parts", across.total(), message))
+    if unique:
+        firsts = sorted({keys[row]: row for row in reversed(rows)}.values())
+        n_repeats, rows = len(rows) - len(firsts), firsts
+        decisions += counted("probing", "repeats", n_repeats, "repeated sentences are left out.")
+    part_of = [parts[row] for row in rows]
     if not any(part_of):
         seed = resolve_seed(random_state)
-        part_of, notes = split_contents([keys[place] for place in rows], seed, what)
-        decisions += notes
+        part_of, decision = split_contents([keys[row] for row in rows], seed, what)
+        decisions.append(decision)
     return rows, part_of, decisions
 
 
-def split_contents(
-    keys: Sequence[str], seed: int, what: str
-) -> tuple[list[str], tuple[Decision, ...]]:
+def split_contents(keys: Sequence[str], seed: int, what: str) -> tuple[list[str], Decision]:
     """Assign contents to parts by their hash: equal ones to one part, in whatever order."""
     order = sorted(set(keys), key=lambda key: content_digest(key, seed, "part"))
     n = len(order)
@@ -128,7 +116,7 @@ def split_contents(
     n_in = Counter(parts)
     sizes = ", ".join(f"{part} ({n_in[part]:,})" for part in PARTS)
     message = f"The {what} were split by the hash of their content: {sizes}; random_state {seed}."
-    return parts, (Decision("probing", "parts", "split", message),)
+    return parts, Decision("probing", "parts", "split", message)
 
 
 def token_task(
@@ -276,18 +264,21 @@ def text_task(
         texts=tuple(texts[place] for place in rows),
         labels=tuple((one,) for one in labels),
         parts=tuple(parts),
-        decisions=decisions,
+        decisions=tuple(decisions),
     )
 
 
 def _labels(table: TableFile, column: str) -> list[str]:
     """Return a column of labels as strings; truth values are "true" and "false"."""
-    cells = table.cells(
-        column, lambda cell: not is_missing(cell) and bool(str(cell).strip()), "a label"
-    )
-    is_bool = [isinstance(cell, (bool, np.bool_)) for cell in cells]
-    labels = [str(cell).strip() for cell in cells]
-    return [text.lower() if lower else text for lower, text in zip(is_bool, labels, strict=True)]
+
+    def is_label(cell: Any) -> bool:
+        return not is_missing(cell) and bool(str(cell).strip())
+
+    cells = table.cells(column, is_label, "a label")
+    return [
+        str(cell).lower() if isinstance(cell, bool | np.bool_) else str(cell).strip()
+        for cell in cells
+    ]
 
 
 class SentenceLabel(NamedTuple):
@@ -298,21 +289,13 @@ class SentenceLabel(NamedTuple):
     text: str | None = None
 
 
-class LabelPool(NamedTuple):
-    """The sentences to be labelled, and their parts."""
-
-    sentences: Sequence[Sentence]
-    parts: Sequence[str]
-    seed: int
-
-
 SHORTEST, LONGEST = 5, 28
 """Words of a sentence."""
 BIN, N_DEPTHS = 4, 3
 """Lengths in a bin, and number of classes of depth."""
 
-
-Answers = list[SentenceLabel | None]
+Labels = dict[int, SentenceLabel]
+"""The labels of sentences by their place; those without are left out."""
 
 
 def sentence_task(
@@ -362,47 +345,46 @@ def sentence_task(
     """
     seed = resolve_seed(random_state)
     label = _TASKS[checked_choice(task, "task", SENTENCE_TASKS)]
-    pool, decisions = _pool(treebanks, seed, needs_heads=task == "tree depth")
-    labelled = [
-        (answer, part, sentence)
-        for answer, part, sentence in zip(label(pool), pool.parts, pool.sentences, strict=True)
-        if answer is not None
-    ]
-    answers = [answer for answer, _, _ in labelled]
-    parts = [part for _, part, _ in labelled]
-    keys = [key_of(sentence.words) for _, _, sentence in labelled]
-    expected = set(pool.parts)
-    classes = sorted({answer.label for answer in answers})
-    rows = _balanced(answers, keys, parts, classes, seed)
-    present = {(parts[one], answers[one].label) for one in rows}
-    lacking = [part for part in sorted(expected) if {(part, one) for one in classes} - present]
+    sentences, parts, decisions = _distinct(treebanks, seed, needs_heads=task == "tree depth")
+    labels = label(sentences, parts, seed)
+    keys = [key_of(sentence.words) for sentence in sentences]
+    order = sorted(labels, key=lambda row: content_digest(keys[row], seed, "balanced"))
+    classes = sorted({one.label for one in labels.values()})
+    cells: defaultdict[tuple[str, int, str], list[int]] = defaultdict(list)
+    for row in order:
+        cells[parts[row], labels[row].stratum, labels[row].label].append(row)
+    # As many of each class in each stratum of each part.
+    rows = []
+    for part, stratum in {cell[:2] for cell in cells}:
+        of_classes = [cells[part, stratum, name] for name in classes]
+        n = min(map(len, of_classes))
+        rows += [row for of_class in of_classes for row in of_class[:n]]
+    rows.sort()
+    present = {(parts[row], labels[row].label) for row in rows}
+    lacking = [part for part in sorted(set(parts)) if {(part, one) for one in classes} - present]
     if len(classes) < 2 or lacking:
         in_parts = f" in {', '.join(lacking)}" if lacking else ""
         remedy = "give more sentences"
         required = f"with sentences of two classes or more of {task!r}{in_parts}"
         raise InputError("treebanks", required, remedy=remedy, found=", ".join(classes) or "none")
     message = (
-        f"{task}: {len(rows):,} of {len(pool.sentences):,} sentences of {SHORTEST} to "
+        f"{task}: {len(rows):,} of {len(sentences):,} sentences of {SHORTEST} to "
         f"{LONGEST} words are labelled, with {len(classes)} classes of equal size in each part."
     )
-    texts = []
-    for one in rows:
-        answer, _, sentence = labelled[one]
-        texts.append(sentence.text if answer.text is None else answer.text)
     return ProbeTask(
         name=task,
         unit="text",
-        texts=tuple(texts),
-        labels=tuple((answers[one].label,) for one in rows),
-        parts=tuple(parts[one] for one in rows),
+        texts=tuple(labels[row].text or sentences[row].text for row in rows),
+        labels=tuple((labels[row].label,) for row in rows),
+        parts=tuple(parts[row] for row in rows),
         decisions=(*decisions, Decision("probing", "balanced", len(rows), message)),
     )
 
 
-def _pool(
+def _distinct(
     treebanks: Treebanks, seed: int, *, needs_heads: bool
-) -> tuple[LabelPool, tuple[Decision, ...]]:
-    """Return distinct sentences, and the part of each."""
+) -> tuple[list[Sentence], list[str], tuple[Decision, ...]]:
+    """Return distinct sentences of common lengths, and the part of each."""
     sentences, parts, decisions = gathered(treebanks)
     if needs_heads and (bare := [one.id for one in sentences if not one.heads]):
         raise InputError("treebanks", "with heads", found=f"sentence {bare[0]!r} without")
@@ -415,44 +397,26 @@ def _pool(
         expected = f"with sentences of {SHORTEST} to {LONGEST} words"
         raise InputError("treebanks", expected, found="none")
     keys = [key_of(sentences[n].words) for n in in_order]
-    places, part_of, notes = split(keys, [parts[n] for n in in_order], seed, within=True)
-    pairs = sorted(zip([in_order[place] for place in places], part_of, strict=True))
-    pool = LabelPool([sentences[n] for n, _ in pairs], [part for _, part in pairs], seed)
-    return pool, (*decisions, *notes)
+    places, part_of, notes = split(keys, [parts[n] for n in in_order], seed, unique=True)
+    part_of_row = dict(zip([in_order[place] for place in places], part_of, strict=True))
+    rows = sorted(part_of_row)
+    distinct = [sentences[row] for row in rows]
+    return distinct, [part_of_row[row] for row in rows], (*decisions, *notes)
 
 
-def _balanced(
-    answers: Sequence[SentenceLabel],
-    keys: Sequence[str],
-    parts: Sequence[str],
-    classes: Sequence[str],
-    seed: int,
-) -> list[int]:
-    """Choose as many of each class in each stratum of each part, by the hash of their content."""
-    cells: defaultdict[tuple[str, int], defaultdict[str, list[int]]]
-    cells = defaultdict(lambda: defaultdict(list))
-    order = sorted(range(len(answers)), key=lambda one: content_digest(keys[one], seed, "balanced"))
-    for one in order:
-        cells[parts[one], answers[one].stratum][answers[one].label].append(one)
-    rows: list[int] = []
-    for of_class in cells.values():
-        n = min(len(of_class[label]) for label in classes)
-        for label in classes:
-            rows += of_class[label][:n]
-    return sorted(rows)
-
-
-def length(pool: LabelPool) -> Answers:
+def length(sentences: Sequence[Sentence], parts: Sequence[str], seed: int) -> Labels:
     """Return the number of words, in bins of one width."""
-    begins = [SHORTEST + (len(one.words) - SHORTEST) // BIN * BIN for one in pool.sentences]
-    return [SentenceLabel(f"{begin:02d}-{begin + BIN - 1:02d}") for begin in begins]
+    begins = [SHORTEST + (len(one.words) - SHORTEST) // BIN * BIN for one in sentences]
+    return {
+        row: SentenceLabel(f"{begin:02d}-{begin + BIN - 1:02d}") for row, begin in enumerate(begins)
+    }
 
 
-def tree_depth(pool: LabelPool) -> Answers:
+def tree_depth(sentences: Sequence[Sentence], parts: Sequence[str], seed: int) -> Labels:
     """Return the depth of the tree; lengths are the strata, so that they do not predict it."""
-    depths = [depth(sentence.heads) for sentence in pool.sentences]
+    depths = [depth(sentence.heads) for sentence in sentences]
     by_length: defaultdict[int, Counter[int]] = defaultdict(Counter)
-    for sentence, value, part in zip(pool.sentences, depths, pool.parts, strict=True):
+    for sentence, value, part in zip(sentences, depths, parts, strict=True):
         if part == "train":
             by_length[len(sentence.words)][value] += 1
 
@@ -462,12 +426,11 @@ def tree_depth(pool: LabelPool) -> Answers:
         return sum(min(counts[one] for one in classes) for counts in by_length.values())
 
     first = max(range(1, max(depths, default=1) + 1), key=lambda one: (n_matched(one), -one))
-    return [
-        SentenceLabel(str(value), stratum=len(sentence.words))
+    return {
+        row: SentenceLabel(str(value), stratum=len(sentence.words))
+        for row, (sentence, value) in enumerate(zip(sentences, depths, strict=True))
         if first <= value < first + N_DEPTHS
-        else None
-        for sentence, value in zip(pool.sentences, depths, strict=True)
-    ]
+    }
 
 
 def depth(heads: Sequence[int]) -> int:
@@ -483,22 +446,23 @@ def depth(heads: Sequence[int]) -> int:
     return max(depth_of.values())
 
 
-def bigram_shift(pool: LabelPool) -> Answers:
+def bigram_shift(sentences: Sequence[Sentence], parts: Sequence[str], seed: int) -> Labels:
     """Return whether two neighbouring words were exchanged; every second time they were."""
-    existing = {key_of(tokens_of(sentence)) for sentence in pool.sentences}
-    answers: Answers = [None] * len(pool.sentences)
-    shiftable = []
-    for place, sentence in enumerate(pool.sentences):
-        tokens = tokens_of(sentence)
-        changed = shifted(tokens, existing, pool.seed)
-        if changed is not None:
-            order = content_digest(key_of(tokens), pool.seed, "shifted")
-            shiftable.append((order, place, tokens, changed))
-    for nth, (_, place, tokens, changed) in enumerate(sorted(shiftable)):
+    tokens = [tokens_of(sentence) for sentence in sentences]
+    keys = list(map(key_of, tokens))
+    existing = set(keys)
+    changed = {
+        row: swapped
+        for row, one in enumerate(tokens)
+        if (swapped := shifted(one, existing, seed)) is not None
+    }
+    labels = {}
+    order = sorted(changed, key=lambda row: content_digest(keys[row], seed, "shifted"))
+    for nth, row in enumerate(order):
         is_shifted = nth % 2 == 1
-        text = " ".join(changed if is_shifted else tokens)
-        answers[place] = SentenceLabel("shifted" if is_shifted else "intact", text=text)
-    return answers
+        text = " ".join(changed[row] if is_shifted else tokens[row])
+        labels[row] = SentenceLabel("shifted" if is_shifted else "intact", text=text)
+    return labels
 
 
 def tokens_of(sentence: Sentence) -> tuple[str, ...]:

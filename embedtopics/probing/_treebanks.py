@@ -176,41 +176,41 @@ def read_token_table(path: str | Path) -> Treebank:
     names = tuple(one.strip() for one in (rows[0][1] if rows else []))
     if not names or len(set(names)) < len(names):
         raise InputError(file.name, "a header of different names", found=", ".join(names) or "none")
-    of_word, of_sentence, of_number = (
-        next((names.index(one) for one in spellings if one in names), None)
+    word, id, number = (
+        next((one for one in spellings if one in names), "")
         for spellings in (WORD_NAMES, SENTENCE_NAMES, NUMBER_NAMES)
     )
-    if of_word is None:
+    if not word:
         expected = f"a file with a column {' or '.join(WORD_NAMES)}"
         raise InputError(file.name, expected, found=", ".join(names))
-    others = (of_word, of_sentence, of_number)
-    labels = {name: place for place, name in enumerate(names) if place not in others}
-    sentences: list[Sentence] = []
-    block: list[list[str]] = []
-    begin = 0
-    for row, fields in [*rows[1:], (0, [])]:
-        id = "" if of_sentence is None else "".join(fields[of_sentence : of_sentence + 1])
-        if block and (not fields or (of_sentence is not None and id != block[0][of_sentence])):
-            cells = list(zip(*(map(sys.intern, one) for one in block), strict=True))
-            columns = {name: cells[place] for name, place in labels.items()}
-            words, heads = cells[of_word], columns.get("head", ())
-            text, spans, _ = _located([(form, True) for form in words], None)
-            number = str(len(sentences) + 1) if of_sentence is None else cells[of_sentence][0]
-            tree = _heads(heads, f"head in {file.name}", begin) if heads else ()
-            sentences.append(Sentence(number, text, words, columns, tree, spans))
-            block = []
-        if fields:
-            begin = begin if block else row
-            block.append(fields)
-            is_numbered = of_number is None or fields[of_number : of_number + 1] == [
-                str(len(block))
-            ]
-            if len(fields) != len(names) or not fields[of_word].strip() or not is_numbered:
-                expected = f"{len(names)} fields with a word, numbered from 1 in each sentence"
-                raise InputError(f"a line of {file.name}", expected, fields, row=row)
-    if not sentences:
+    blocks: list[tuple[int, list[dict[str, str]]]] = []  # the row and the words of each sentence
+    last = None
+    for row, fields in rows[1:]:
+        if not fields:
+            last = None
+            continue
+        cells = dict(zip(names, map(sys.intern, fields), strict=False))
+        if cells.get(id, "") != last:
+            blocks.append((row, []))
+            last = cells.get(id, "")
+        words = blocks[-1][1]
+        words.append(cells)
+        is_numbered = not number or cells.get(number) == str(len(words))
+        if len(fields) != len(names) or not cells[word].strip() or not is_numbered:
+            expected = f"{len(names)} fields with a word, numbered from 1 in each sentence"
+            raise InputError(f"a line of {file.name}", expected, fields, row=row)
+    if not blocks:
         raise InputError(file.name, "words below the header", found="none")
-    return Treebank(file.name, tuple(sentences), tuple(labels))
+    labels = tuple(name for name in names if name not in (word, id, number))
+    sentences = []
+    for nth, (begin, block) in enumerate(blocks, start=1):
+        columns = {name: tuple(cells[name] for cells in block) for name in (word, *labels)}
+        forms = columns.pop(word)
+        text, spans, _ = _located([(form, True) for form in forms], None)
+        heads = columns.get("head")
+        tree = _heads(heads, f"head in {file.name}", begin) if heads else ()
+        sentences.append(Sentence(block[0].get(id, str(nth)), text, forms, columns, tree, spans))
+    return Treebank(file.name, tuple(sentences), labels)
 
 
 def _checked_file(path: str | Path) -> Path:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from scipy.linalg import orthogonal_procrustes
 
 from embedtopics._utils.checks import checked_choice, checked_count, is_count, resolve_seed
 from embedtopics._utils.machine import one_blas_thread
@@ -51,10 +53,8 @@ def numbered(texts: Sequence[str]) -> Int64Array:
 def types_of(states: HiddenStates) -> tuple[tuple[str, ...], Int32Array]:
     """Return the distinct words, in alphabetical order, and which of them each unit is."""
     keys = {word: word_key(word) for word in set(states.words)}
-    names = sorted(set(keys.values()))
-    number = dict(zip(names, range(len(names)), strict=True))
-    types = np.fromiter((number[keys[word]] for word in states.words), np.int32, len(states))
-    return tuple(names), types
+    types, names = pd.factorize(pd.Series(states.words, dtype=object).map(keys), sort=True)
+    return tuple(names), types.astype(np.int32)
 
 
 def by_text(states: HiddenStates, rows: Int64Array) -> list[int]:
@@ -100,20 +100,16 @@ def rows_of_word(states: HiddenStates, word: Any) -> Int64Array:
 def _find_use(states: HiddenStates, word: str, in_text: Any, occurrence: Any) -> int:
     rows = rows_of_word(states, word)
     if in_text is not None:
-        if not is_count(in_text, 0) or in_text >= len(states.texts):
-            expected = f"the number of a text, 0 to {len(states.texts) - 1}, or None"
-            raise InputError("in_text", expected, in_text)
         texts = states.of_text[rows]
         if in_text not in texts:
             listed = ", ".join(map(str, np.unique(texts)[:LISTED]))
             raise InputError("in_text", f"a text with {word!r}, such as {listed}", in_text)
         rows = rows[texts == in_text]
-    if occurrence is None and len(rows) == 1:
-        return int(rows[0])
-    if is_count(occurrence, 0) and occurrence < len(rows):
-        return int(rows[occurrence])
-    expected = f"from 0 to {len(rows) - 1}, one of the uses of {word!r}"
-    raise InputError("occurrence", expected, occurrence, f"they are {_listed(states, rows)}")
+    number = 0 if occurrence is None and len(rows) == 1 else occurrence
+    if not is_count(number, 0) or number >= len(rows):
+        expected = f"from 0 to {len(rows) - 1}, one of the uses of {word!r}"
+        raise InputError("occurrence", expected, occurrence, f"they are {_listed(states, rows)}")
+    return int(rows[number])
 
 
 def use_at(states: HiddenStates, row: int) -> WordUse:
@@ -241,25 +237,17 @@ def _nearest(
     states: HiddenStates, space: Space, row: int, allowed: BoolArray, k: int
 ) -> tuple[Int64Array, Float64Array]:
     """Return the k nearest allowed units; ties by text and position."""
-    query = space.unit(np.array([row]))[0]
-    narrow = query.astype(np.float32)
-    rows, rough = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-    with one_blas_thread():
-        for part in blocks(len(allowed)):
-            inside = np.flatnonzero(allowed[part])
-            if not len(inside):
-                continue
-            cosines = (space.unit(part, np.float32) @ narrow)[inside]
-            rows = np.concatenate([rows, part.start + inside])
-            rough = np.concatenate([rough, cosines])
-            if len(rough) > k:
-                least = np.partition(rough, len(rough) - k)[len(rough) - k]
-                near = rough >= least - SLACK
-                rows, rough = rows[near], rough[near]
-    exact = np.einsum("ij,j->i", space.unit(rows), query)
+    [query], rows = space.unit(np.array([row])), np.flatnonzero(allowed)
+    rough = np.empty(len(rows), dtype=np.float32)
+    for part in blocks(len(rows)):
+        vectors = space.unit(rows[part], np.float32)
+        rough[part] = np.einsum("ij,j->i", vectors, query.astype(np.float32))
+    if len(rows) > k:
+        rows = rows[rough >= np.partition(rough, -k)[-k] - SLACK]
+    cosines = np.einsum("ij,j->i", space.unit(rows), query)
     ordered = np.array(by_text(states, rows), dtype=np.int64)
-    order = ordered[np.argsort(-exact[ordered], kind="stable")][:k]
-    return rows[order], exact[order]
+    order = ordered[np.argsort(-cosines[ordered], kind="stable")][:k]
+    return rows[order], cosines[order]
 
 
 MOST_USES = 1000
@@ -351,10 +339,9 @@ def _planes(
         joint = np.array([one @ plane for one in centred])
     # The last layer is the anchor: the first ones often show no more than the position.
     for place in range(len(coordinates) - 2, -1, -1):
-        coordinates[place] = coordinates[place] @ _procrustes(
-            coordinates[place], coordinates[place + 1]
-        )
-    joint = joint @ _procrustes(joint[-1], coordinates[-1])
+        rotation, _ = orthogonal_procrustes(coordinates[place], coordinates[place + 1])
+        coordinates[place] = coordinates[place] @ rotation
+    joint = joint @ orthogonal_procrustes(joint[-1], coordinates[-1])[0]
     totals = np.where(is_flat, np.nan, totals)
     explained, jointly = (
         np.square(places).sum(axis=(1, 2)) / totals for places in (coordinates, joint)
@@ -377,12 +364,6 @@ def _principal_axes(centred: Float64Array) -> Float64Array:
         largest = int(np.argmax(np.round(np.abs(axis), 9)))
         axes[:, place] = axis * np.sign(axis[largest])
     return axes
-
-
-def _procrustes(moving: Float64Array, target: Float64Array) -> Float64Array:
-    """Return the rotation or reflection that brings points nearest (Schönemann 1966), (2, 2)."""
-    left, _, right = np.linalg.svd(moving.T @ target)
-    return np.asarray(left @ right)
 
 
 MEASURES = ("1-NN accuracy", "centroid accuracy", "silhouette")
@@ -485,18 +466,13 @@ def _nearest_centroid(
     vectors: Float64Array, classes: npt.NDArray[Any], texts: npt.NDArray[Any]
 ) -> Int64Array:
     """Return the class whose mean, without the uses in the same text, is nearest."""
-    n_classes = int(classes.max()) + 1
-    sums = np.array([vectors[classes == c].sum(axis=0) for c in range(n_classes)])
-    sizes = np.bincount(classes, minlength=n_classes)
-    order = np.argsort(texts, kind="stable")
-    starts = np.searchsorted(texts[order], np.arange(int(texts.max()) + 2))
+    sizes = np.bincount(classes)
+    sums = np.array([vectors[classes == one].sum(axis=0) for one in range(len(sizes))])
     predicted = np.empty(len(vectors), dtype=np.int64)
-    for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        in_text = order[begin:end]
-        others, left = sums.copy(), sizes.copy()
-        for use in in_text.tolist():
-            others[classes[use]] -= vectors[use]
-            left[classes[use]] -= 1
+    for in_text in pd.Series(texts).groupby(texts).indices.values():
+        others = sums.copy()
+        np.subtract.at(others, classes[in_text], vectors[in_text])
+        n_left = sizes - np.bincount(classes[in_text], minlength=len(sizes))
         cosines = np.einsum("ij,kj->ik", vectors[in_text], others) / lengths_of(others)
-        predicted[in_text] = np.where(left > 0, cosines, -np.inf).argmax(axis=1)
+        predicted[in_text] = np.where(n_left > 0, cosines, -np.inf).argmax(axis=1)
     return predicted

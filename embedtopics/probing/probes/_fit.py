@@ -1,4 +1,4 @@
-"""Probes of one layer, trained side by side in one pass over its vectors.
+"""Probes of one layer, trained side by side in one pass over its vectors, and mixes of layers.
 
 Probes of the same vectors differ in their labels and their penalty; their weights are side by side
 in one matrix. Each fit runs on one thread: the result does not depend on their number.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ PENALTIES = (1000.0, 100.0, 10.0, 1.0)
 """Beside the sum of losses, not their mean: the best one depends on the number of weights more
 than on the number of training units."""
 MOMENTS = (0.9, 0.99)
+SHARE_RATE = 0.03
+"""Rate of Adam for the weights of the layers and the gain, which have no scale of their own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,3 +226,73 @@ def _losses(
         right = logits.gather(2, gold[:, :, None])[:, :, 0]
         total += (torch.logsumexp(logits, dim=2) - right).double().sum(dim=0)
     return total / len(units)
+
+
+class MixModel(NamedTuple):
+    """Linear probes of mixes of the layers up to each one (Peters et al. 2018, equation 1)."""
+
+    shares: torch.Tensor  # before the softmax: (n_mixes, n_layers)
+    gain: torch.Tensor  # (n_mixes, 1)
+    matrix: torch.Tensor  # (n_mixes, width, n_classes)
+    offset: torch.Tensor  # (n_mixes, 1, n_classes)
+
+    def logits(self, x: torch.Tensor) -> torch.Tensor:
+        """Return logits of shape (n_mixes, n, n_classes), of layers of shape (n_layers, n, d)."""
+        n_layers, n, width = x.shape
+        mixed = (self.gain * self.softmax()) @ x.view(n_layers, -1)
+        return torch.baddbmm(self.offset, mixed.view(-1, n, width), self.matrix)
+
+    def softmax(self) -> torch.Tensor:
+        """Return the share of each layer in each mix."""
+        allowed = torch.ones_like(self.shares, dtype=torch.bool).tril()
+        return torch.softmax(self.shares.masked_fill(~allowed, -torch.inf), dim=1)
+
+    def predicted(self, features: Sequence[Features], units: Int64Array) -> Int64Array:
+        """Return the classes that each mix answers, of shape (n_mixes, n)."""
+        with torch.no_grad():
+            parts = [self.logits(_stacked(features, p)).argmax(dim=2) for p in pieces_of(units)]
+        return np.asarray(torch.cat(parts, dim=1).numpy())
+
+
+def fit_mixes(
+    features: Sequence[Features],
+    target: Int64Array,
+    n_classes: int,
+    train: Int64Array,
+    penalties: Sequence[float],
+    seed: int,
+    plan: TrainingPlan = PLAN,
+) -> MixModel:
+    """Train a linear probe of the first layer, of the first two, up to all; `target` (n_units,)."""
+    n_mixes, width = len(features), features[0].width
+    generator = torch.Generator().manual_seed(seed)
+    model = MixModel(
+        (0.1 * torch.randn(n_mixes, n_mixes, generator=generator)).requires_grad_(),
+        torch.ones(n_mixes, 1, requires_grad=True),
+        torch.zeros(n_mixes, width, n_classes, requires_grad=True),
+        torch.zeros(n_mixes, 1, n_classes, requires_grad=True),
+    )
+    rate = plan.rate / np.sqrt(width)
+    groups = [
+        {"params": [model.matrix, model.offset], "lr": rate},
+        {"params": [model.shares, model.gain], "lr": SHARE_RATE},
+    ]
+    n_steps, batches = batches_of(train, plan, seed)
+    take_step = stepper(groups, n_steps)
+    decay = torch.tensor(list(penalties), dtype=torch.float32)[:, None, None] / 2
+    for units in batches:
+        logits = model.logits(_stacked(features, units))
+        gold = torch.from_numpy(target[units])
+        loss = torch.nn.functional.cross_entropy(
+            logits.transpose(0, 1).reshape(-1, n_classes),
+            gold.repeat_interleave(n_mixes),
+            reduction="sum",
+        )
+        # Of gain and weights together: a large gain would otherwise undo the penalty.
+        weights = model.gain[:, :, None] * model.matrix
+        take_step(loss / len(units) + (decay * weights.square()).sum())
+    return model
+
+
+def _stacked(features: Sequence[Features], units: Int64Array) -> torch.Tensor:
+    return torch.stack([one.take(units) for one in features])

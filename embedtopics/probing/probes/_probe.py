@@ -23,14 +23,16 @@ from embedtopics.probing.probes._fit import (
     log_probabilities,
     run_side_by_side,
 )
-from embedtopics.probing.probes._mix import code_lengths, measure_mixes, with_mixes
 from embedtopics.probing.probes._scores import (
     Answers,
     ProbedVectors,
     baseline_answers,
+    code_lengths,
     control_target,
+    measure_mixes,
     measured,
     score,
+    with_mixes,
 )
 from embedtopics.probing.probes._units import DEV, TEST, TRAIN, Units, label_units
 from embedtopics.probing.results import HiddenStates, LayerScores, ProbeScore, ProbeTask

@@ -1,26 +1,44 @@
-"""Accuracy and macro F1 of probes on the same units, with intervals; baselines and controls."""
+"""Scores of probes on the same units, with intervals: accuracy, mixes, code length; baselines."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.evaluation._bootstrap import estimate, resampled_sums
+from embedtopics.decisions import Decision
+from embedtopics.evaluation._bootstrap import estimate, interval, resampled_sums
 from embedtopics.evaluation.results import Estimate
 from embedtopics.probing._tasks import content_digest
-from embedtopics.probing.probes._units import TEST, TRAIN, Units
-from embedtopics.probing.results import ProbeScore
+from embedtopics.probing.probes._fit import (
+    Features,
+    Fit,
+    fit,
+    fit_mixes,
+    log_probabilities,
+    run_side_by_side,
+)
+from embedtopics.probing.probes._units import DEV, TEST, TRAIN, Units
+from embedtopics.probing.results import LayerScores, ProbeScore, ScalarMix
 from embedtopics.protocols import Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-N_RESAMPLES = 1000
+N_SEEDS = 3
+"""Fits of mixes with different initial weights, whose scores are averaged."""
+
+MOST_WITHOUT = 0.025
+"""Share of the draws without an expected layer, from which on there is no interval."""
+
+PORTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
+"""Shares of the train part after which the probe is trained again (Voita and Titov 2020, section
+2.2.2)."""
 
 
 class ProbedVectors(NamedTuple):
@@ -51,7 +69,7 @@ def measured(
     for one in answers:
         counts = _counts(one, numbered, n_classes)
         whole = np.asarray(counts.sum(axis=0), dtype=np.float64).reshape(1, -1)
-        drawn = resampled_sums(counts, N_RESAMPLES, seed) if counts.shape[0] > 1 else whole[:0]
+        drawn = resampled_sums(counts, seed=seed) if counts.shape[0] > 1 else whole[:0]
         values, again = _accuracy_and_f1(whole, n_classes), _accuracy_and_f1(drawn, n_classes)
         accuracy, macro = (
             estimate(float(value[0]), resampled, len(one.gold), n_units=counts.shape[0])
@@ -71,7 +89,7 @@ def mean_per_unit(values: npt.ArrayLike, group: Int64Array, seed: int) -> Estima
     array = np.asarray(values, dtype=np.float64)
     numbered = np.unique(group, return_inverse=True)[1]
     sums = np.column_stack([np.bincount(numbered, array), np.bincount(numbered)])
-    drawn = resampled_sums(sums, N_RESAMPLES, seed) if len(sums) > 1 else np.empty((0, 2))
+    drawn = resampled_sums(sums, seed=seed) if len(sums) > 1 else np.empty((0, 2))
     means = drawn[:, 0] / drawn[:, 1]
     return estimate(float(array.mean()), means, len(array), n_units=len(sums), bounds=None)
 
@@ -137,3 +155,105 @@ def control_target(types: Sequence[str], counts: npt.NDArray[np.int_], seed: int
     }
     place = np.searchsorted(shares, [drawn[one] for one in types], side="right")
     return np.asarray(np.minimum(place, np.flatnonzero(counts)[-1]), dtype=np.int64)
+
+
+def measure_mixes(
+    vectors: Sequence[npt.NDArray[Any]],
+    fits: Sequence[Fit],
+    layers: Sequence[int],
+    units: Units,
+    seed: int,
+    show_progress: bool | None,
+) -> tuple[list[Answers], ScalarMix]:
+    """Train mixes up to each layer, with the penalty of the best one of each, and predict."""
+    losses = [float(one.losses[0].min()) for one in fits]
+    penalties = [fits[int(np.argmin(losses[: last + 1]))].penalties[0] for last in range(len(fits))]
+    train, test = units.of(TRAIN), units.of(TEST)
+    n_classes = len(units.classes)
+
+    def work(seed: int) -> tuple[Int64Array, Float64Array, Any]:
+        features = [Features(one, units.rows).standardised(train) for one in vectors]
+        model = fit_mixes(features, units.target, n_classes, train, penalties, seed)
+        shares, gain = (one[-1].detach().double().numpy() for one in (model.softmax(), model.gain))
+        return model.predicted(features, test), shares, gain[0]
+
+    seeds = range(seed, seed + N_SEEDS)
+    fitted = run_side_by_side(work, seeds, "mixing layers", show_progress)
+    of_seeds, shares, gains = zip(*fitted, strict=True)
+    predicted = np.stack(of_seeds, axis=1)  # mix, seed, unit
+    gold = units.target[test]
+    answers = [
+        Answers("cumulative mix", layer, of_mix, gold)
+        for layer, of_mix in zip(layers, predicted, strict=True)
+    ]
+    answers.append(Answers("scalar mix", None, predicted[-1], gold))
+    return answers, ScalarMix(tuple(layers), np.stack(shares), np.array(gains))
+
+
+def with_mixes(
+    scores: LayerScores, mix: ScalarMix, estimates: dict[tuple[str, int | None], Estimate]
+) -> LayerScores:
+    """Add the mix and the expected layer to the scores."""
+    mixes = [estimates["cumulative mix", layer] for layer in mix.layers]
+    [value] = expected_layer(mix.layers, np.array([[one.value for one in mixes]]))
+    drawn = expected_layer(mix.layers, np.stack([one.drawn for one in mixes], axis=1))
+    share = float(np.isnan(drawn).mean()) if len(drawn) else 1.0
+    decisions = scores.decisions
+    low = high = np.nan
+    if np.isnan(value):
+        message = "No mix is better than the first layer alone, so there is no expected layer."
+        decisions += (Decision("probing", "no_expected_layer", True, message),)
+    elif share <= MOST_WITHOUT:
+        low, high = interval(drawn, mixes[0].n_units)
+    elif len(drawn):
+        message = f"There is no interval: in {share:.0%} of the resamples, the layers add nothing."
+        decisions += (Decision("probing", "unsure_expected_layer", share, message),)
+    return replace(
+        scores,
+        expected_layer=float(value),
+        expected_layer_interval=(float(low), float(high)),
+        mix=mix,
+        decisions=decisions,
+    )
+
+
+def expected_layer(layers: Sequence[int], scores: Float64Array) -> Float64Array:
+    """Return the layer at which a task is solved on average, (n,), by scores (n, n_layers)."""
+    added = np.diff(scores, axis=1)
+    total = added.sum(axis=1)
+    expected = np.full(len(scores), np.nan)
+    np.divide(added @ np.array(layers[1:], dtype=float), total, out=expected, where=total > 0)
+    return expected
+
+
+def code_lengths(
+    source: ProbedVectors, units: Units, target: Int64Array, seed: int
+) -> list[ProbeScore]:
+    """Return bits per label and compression, for each task (Voita and Titov 2020, equation 3)."""
+    train, dev = units.of(TRAIN), units.of(DEV)
+    uniform = np.log2(len(units.classes))
+    bits = np.full((len(train), target.shape[1]), uniform)  # those of the first portion stay
+    features = Features(source.vectors, units.rows)
+    for end, following in pairwise(portions_of(units.group[train])):
+        learned, new = train[:end], train[end:following]
+        seen = features.standardised(learned)
+        fitted = fit(seen, target, len(units.classes), learned, dev, seed=seed)
+        for task, weights in enumerate(fitted.parameters):
+            logs = log_probabilities(seen, new, weights).astype(np.float64)
+            bits[end:following, task] = -logs[np.arange(len(new)), target[new, task]] / np.log(2)
+    scores = []
+    for what, of_task in zip((source.what, "control"), bits.T, strict=False):
+        length = mean_per_unit(of_task, units.group[train], seed)
+        value, drawn = uniform / length.value, uniform / length.drawn
+        shorter = estimate(value, drawn, length.n, n_units=length.n_units, bounds=None)
+        scores.append(score(what, source.layer, "bits per label", length))
+        scores.append(score(what, source.layer, "compression", shorter))
+    return scores
+
+
+def portions_of(group: Int64Array) -> list[int]:
+    """Return after how many units each portion ends, always at the end of a sentence."""
+    ends = np.append(np.flatnonzero(np.diff(group)) + 1, len(group))
+    targets = np.array(PORTIONS) * len(group)
+    nearest = np.abs(ends[None, :] - targets[:, None]).argmin(axis=1)
+    return [int(end) for end in np.unique(ends[nearest])]

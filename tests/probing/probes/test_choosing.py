@@ -9,8 +9,8 @@ import pytest
 from embedtopics import probing
 from embedtopics.evaluation.results import Estimate
 from embedtopics.probing.probes._fit import Fit
-from embedtopics.probing.probes._mix import with_mixes
 from embedtopics.probing.probes._probe import ProbedVectors, _chosen_layer, _Trained
+from embedtopics.probing.probes._scores import with_mixes
 from embedtopics.probing.probes._units import DEV, TEST, label_of_each_unit, label_units
 from embedtopics.probing.results import LayerScores, ProbeScore, ScalarMix
 from tests.factories import refuses

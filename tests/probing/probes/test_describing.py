@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embedtopics import probing
-from embedtopics.probing.probes._mix import portions_of
+from embedtopics.probing.probes._scores import portions_of
 from embedtopics.probing.probes._units import TRAIN, label_units
 from tests.probing.made import made_states
 from tests.probing.probes.problems import tagged_states

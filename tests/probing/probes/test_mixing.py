@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from embedtopics import probing
-from embedtopics.probing.probes import _mix
-from embedtopics.probing.probes._fit import Features, TrainingPlan
-from embedtopics.probing.probes._mix import MixModel, expected_layer, fit_mixes
+from embedtopics.probing.probes import _scores
+from embedtopics.probing.probes._fit import Features, MixModel, TrainingPlan, fit_mixes
+from embedtopics.probing.probes._scores import expected_layer
 from tests.probing.probes.problems import tagged_states
 
 STATES, TAGGED = tagged_states(n_texts=150, signals=(0.0, 0.8, 0.8))
@@ -16,7 +16,7 @@ STATES, TAGGED = tagged_states(n_texts=150, signals=(0.0, 0.8, 0.8))
 @pytest.fixture(scope="module")
 def scores():
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(_mix, "N_SEEDS", 2)
+        patched.setattr(_scores, "N_SEEDS", 2)
         return probing.probe(STATES, TAGGED, mix=True)
 
 
@@ -74,7 +74,7 @@ def test_a_mix_is_trained_to_where_its_slopes_end():
 
 
 def test_where_no_layer_adds_anything_there_is_no_expected_layer(few_steps, monkeypatch):
-    monkeypatch.setattr(_mix, "N_SEEDS", 1)
+    monkeypatch.setattr(_scores, "N_SEEDS", 1)
     states, tags = tagged_states(n_texts=40, signals=(4.0, 4.0))
     scores = probing.probe(states, tags, mix=True)
     assert scores.of(what="cumulative mix", metric="accuracy")[0].value == 1

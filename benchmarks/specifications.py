@@ -30,7 +30,7 @@ PLANTED = (0.55, 0.6, 0.7)
 """Probability of the first group for texts of the class with an effect; 0.5 for all others."""
 
 RULES = ("main study", "best specification", "holds in 90 %", "holds in 50 %")
-SIZES = (1_000, 2_000)
+SIZES = (2_000, 10_000)
 
 
 class _Stored:
@@ -118,9 +118,10 @@ def _timed(n: int) -> dict[str, Any]:
     texts = [labelled.texts[row] for row in rows]
     group = ["computer" if labelled.classes[row].startswith("comp") else "other" for row in rows]
     corpus = et.Corpus({"text": texts, "group": group}, text="text", group="group")
+    encoder = _Stored(list(corpus.texts), labelled.embeddings[rows])
     begin, cpu = time.perf_counter(), time.process_time()
     answers = specifications(
-        corpus, ["tfidf", "lsa"], ["auto", *range(6, 54, 2)], words=["auto", "lemmas"],
+        corpus, [encoder, "lsa"], ["auto", *range(6, 54, 2)], words=["auto", "lemmas"],
         question="effects(group)", topics=[0, 1, 2, 3, 4],
     )  # fmt: skip
     seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu

@@ -200,6 +200,16 @@ class ClusterTree:
     def _refined(self) -> dict[int, Int64Array]:
         return {}
 
+    def share_partitions(self, other: ClusterTree) -> None:
+        """Take over the partitions of another tree if they start from the same groups."""
+        one, two = self._auto, other._auto
+        if (
+            np.array_equal(self.partitioner.coordinates, other.partitioner.coordinates)
+            and np.array_equal(one.clustering.labels, two.clustering.labels)
+            and np.array_equal(one.is_informative, two.is_informative)
+        ):
+            self.__dict__.update(partitions=other.partitions, _refined=other._refined)
+
     def _heights(self, n_topics: int) -> Float64Array:
         """Return the heights of the merges of a partition, in order."""
         labels, of_tree = self.partitions.into(n_topics), self.partitioner

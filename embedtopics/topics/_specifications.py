@@ -189,12 +189,16 @@ def _fits(
         resolved = resolve_encoder(encoder or "all-MiniLM-L6-v2", cached=True, **options)
         once = _Once(resolved.fitted_to(texts).reading_to_ends(texts))
         name = encoder if isinstance(encoder, str) else resolved.name
+        before: ClusterTree | None = None
         for seed, words in product(choices["seed"], choices["words"]):
             first, *others = choices["n_topics"]
             fresh = clone(model).set_params(random_state=seed, words=words, n_topics=first)
             fitted = fresh.set_params(encoder=once).fit(corpus).result_
             yield (name, first, seed, str(words), truncation), fitted
             clusters: Any = clusters_of(fitted) if others else None
+            if before is not None:  # words change the clusters, but hardly the partitions
+                clusters.share_partitions(before)
+            before = clusters
             for number in others:
                 try:
                     result = cut(fitted, clusters, number)

@@ -10,6 +10,7 @@ import embedtopics as et
 from embedtopics._utils.folders import demo_path
 from embedtopics.clustering.results import Clustering
 from embedtopics.topics import at_resolution, by_group, effects, specifications
+from embedtopics.topics._resolution import clusters_of
 from embedtopics.topics._specifications import Match, variance_by_choice
 from tests.factories import refuses
 
@@ -156,3 +157,17 @@ def test_the_curve_shows_each_estimate_above_its_choices(shares):
     assert list(figure.layout.yaxis2.ticktext)[:2] == ["encoder: tfidf  ", "encoder: lsa  "]
     with refuses("topic"):
         et.plots.specifications(shares, topic=9)
+
+
+def test_trees_that_start_from_the_same_groups_share_their_partitions(corpus):
+    fits = [
+        et.TopicModel("tfidf", n_topics=6, words=words).fit(corpus).result_
+        for words in ("auto", "lemmas")
+    ]
+    one, two, alone = (clusters_of(fits[i]) for i in (0, 1, 1))
+    two.share_partitions(one)
+    assert two.partitions is one.partitions
+    np.testing.assert_array_equal(two.partition(9), alone.partition(9))
+    other = clusters_of(et.TopicModel("lsa", n_topics=6).fit(corpus).result_)
+    other.share_partitions(one)
+    assert other.partitions is not one.partitions

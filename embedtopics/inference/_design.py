@@ -218,12 +218,12 @@ def _pool_rare_levels(
     texts = values.astype(str).to_numpy(dtype=object)
     n_units = pd.Series(unit_of_row).groupby(texts).nunique()
     base = str(reference[name]) if name in reference else None
-    is_frequent = (n_units >= MIN_UNITS) | (n_units.index == base)
-    rare = n_units.index[~is_frequent]
+    is_frequent = n_units >= MIN_UNITS
+    rare = n_units.index[~is_frequent & (n_units.index != base)]
     if len(rare) < 2 or not is_frequent.any():
         return texts, []
     other = OTHER
-    while other in n_units.index[is_frequent]:
+    while other in n_units.index.difference(rare):
         other = f"({other})"
     few = f"{len(rare):,} levels of {name!r} with fewer than {MIN_UNITS} units"
     message = f"{few} are pooled as {other!r}."

@@ -7,6 +7,7 @@ import statsmodels.api as sm
 
 from embedtopics.errors import InputError
 from embedtopics.inference import Measurement, regress
+from embedtopics.inference._design import make_design, parse_covariates
 from embedtopics.plots import forest
 
 N = 2_000
@@ -167,3 +168,19 @@ def test_separated_gold_rows_are_refused(people):
     with pytest.raises(InputError, match=r"separate.*'sign'") as error:
         regress("hostile ~ age + sign", measurement, family="logistic")
     assert error.value.parameter == "formula"
+
+
+@pytest.mark.parametrize("reference", [{}, {"camp": "b"}])
+def test_levels_are_pooled_only_beside_a_level_of_enough_units(reference):
+    unit = np.arange(12)
+    few = pd.Series(list("abcd") * 3)
+    many = pd.Series(list("aaaaaaabbcdd"))
+
+    def levels(camp):
+        terms, _ = parse_covariates("~ camp", {"camp"})
+        used = np.ones(12, dtype=bool)
+        design = make_design(terms, {"camp": camp}, used, unit, reference)
+        return set(design.variables["camp"].cat.categories)
+
+    assert levels(few) == {"a", "b", "c", "d"}
+    assert levels(many) == {"a", "(other)", *reference.values()}

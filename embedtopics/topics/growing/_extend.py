@@ -21,7 +21,7 @@ from embedtopics.corpus._texts import distinct_names
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
-from embedtopics.neighbors._graph import nearest
+from embedtopics.neighbors._approximate import exact_neighbors
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.reduction._components import leading
@@ -37,7 +37,6 @@ from embedtopics.topics._propagation import (
     FAR,
     MIN_MARGIN,
     NONE_WEIGHT,
-    QUERIES_AT_ONCE,
     Judgement,
     find_documents,
     judge,
@@ -259,10 +258,7 @@ class Merged:
     @property
     def order(self) -> Int64Array:
         """Number of each document among the old ones followed by the new ones."""
-        order = np.empty(len(self.documents), dtype=np.int64)
-        order[self.old] = np.arange(len(self.old))
-        order[self.new] = len(self.old) + np.arange(len(self.new))
-        return order
+        return np.argsort(np.concatenate([self.old, self.new]))
 
     def put(self, old: npt.NDArray[Any], new: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return values of old and new documents in the common order, of the old type."""
@@ -371,9 +367,12 @@ def grown_graph(
     others = np.flatnonzero(is_added)
     indices, similarities = merged.old[neighbors[0][:, :k]], neighbors[1][:, :k]
     if k and len(others) > 1:
-        near, close = _nearest_others(embeddings, merged.new, others, k)
-        indices = np.concatenate([indices, near], axis=1)
-        similarities = np.concatenate([similarities, close], axis=1)
+        exclude = np.searchsorted(others, merged.new)
+        near, close = exact_neighbors(
+            embeddings[merged.new], embeddings, k, exclude=exclude, rows=others
+        )
+        indices = np.concatenate([indices, others[near]], axis=1)
+        similarities = np.concatenate([similarities, np.minimum(close, 1.0)], axis=1)
         order = np.lexsort((indices, -similarities), axis=1)[:, :k]
         indices = np.take_along_axis(indices, order, axis=1)
         similarities = np.take_along_axis(similarities, order, axis=1)
@@ -383,32 +382,12 @@ def grown_graph(
     return NeighborGraph(all_indices, all_similarities, "extended", recall)
 
 
-def _nearest_others(
-    embeddings: FloatArray, queries: Int64Array, others: Int64Array, k: int
-) -> tuple[Int64Array, FloatArray]:
-    """Return the nearest of some documents to each query, which is one of them."""
-    vectors = embeddings[others]
-    n_nearest = min(k + 1, len(others))
-    parts = [
-        nearest(embeddings[queries[begin : begin + QUERIES_AT_ONCE]], vectors, n_nearest)
-        for begin in range(0, len(queries), QUERIES_AT_ONCE)
-    ]
-    near, close = (np.concatenate(part) for part in zip(*parts, strict=True))
-    indices = others[near]
-    # Below every cosine: a query is never among its own neighbors.
-    return indices, np.where(indices == queries[:, None], np.float32(-2.0), close)
-
-
 def _recall(embeddings: FloatArray, indices: Int32Array) -> float:
     """Return the share of true neighbors in the lists of a sample of documents."""
     sample = np.arange(min(DOCUMENTS_TO_MEASURE, len(embeddings)))
-    k = indices.shape[1]
-    true, _ = nearest(embeddings[sample], embeddings, k + 1)
-    n_true = sum(
-        len(set(listed.tolist()) & set(truth[truth != row][:k].tolist()))
-        for row, listed, truth in zip(sample, indices[sample], true, strict=True)
-    )
-    return float(n_true / (k * len(sample)))
+    true, _ = exact_neighbors(embeddings[sample], embeddings, indices.shape[1], exclude=sample)
+    n_true = sum(map(len, map(np.intersect1d, indices[sample], true)))
+    return float(n_true / true.size)
 
 
 # The positions of added documents depend only on the fit: not on documents added before or at the

@@ -268,10 +268,11 @@ def adopt(extension: Extension) -> TopicResult:
     result, candidates = extension.result, extension.candidates
     if not candidates:
         return result
+    assert result.added is not None
     before = result.clustering
     labels, probabilities = before.labels.copy(), before.probabilities.copy()
     reasons = None if before.reasons is None else before.reasons.copy()
-    added = None if result.added is None else result.added.copy()
+    added = result.added.copy()
     for topic, candidate in enumerate(candidates, result.n_topics):
         members = np.array(candidate.documents)
         vectors = result.embeddings[members].astype(np.float64)
@@ -281,8 +282,7 @@ def adopt(extension: Extension) -> TopicResult:
         probabilities[members] = np.clip(central / central.max(), 0.01, 1.0).astype(np.float32)
         if reasons is not None:
             reasons[members] = Reason.IN_TOPIC
-        if added is not None:
-            added[members] = False
+        added[members] = False
     persistence = np.append(before.persistence, np.full(len(candidates), np.nan))
     clustering = Clustering(labels, probabilities, persistence, reasons)
     grown = dataclasses.replace(result, clustering=clustering)
@@ -301,6 +301,6 @@ def adopt(extension: Extension) -> TopicResult:
         topic_terms=topic_terms,
         history=(*result.history, edit),
         stability=None,
-        added=added if added is None or added.any() else None,
+        added=added if added.any() else None,
     )
     return rescored(adopted, result)

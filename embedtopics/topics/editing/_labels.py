@@ -38,25 +38,6 @@ from embedtopics.topics.naming._names import with_keywords
 from embedtopics.topics.results import Edit, Topic, TopicMark, TopicResult
 
 
-def checked_labels(
-    labels: Mapping[int, Any], others: Iterable[tuple[int, str]] = ()
-) -> dict[int, str]:
-    """Return one-line labels by topic; raise InputError for empty and repeated ones."""
-    owner = {label: topic for topic, label in others}
-    checked = {}
-    for topic, label in labels.items():
-        name = " ".join(replace_surrogates(label).split()) if isinstance(label, str) else ""
-        if not any(map(str.isprintable, name.replace(" ", ""))):
-            raise InputError("label", f"a text that is not empty, for topic {topic}", label)
-        if name in owner:
-            twice = f"{name!r} for {owner[name]} and {topic}"
-            remedy = "merge the topics, or choose another label"
-            raise InputError("label", "of one topic only", remedy=remedy, found=twice)
-        owner[name] = topic
-        checked[topic] = name
-    return checked
-
-
 def rename(result: TopicResult, labels: Mapping[Any, str] | Callable[[Topic], str]) -> TopicResult:
     """Label topics; a label stays in later edits as long as its topic exists.
 
@@ -80,8 +61,18 @@ def rename(result: TopicResult, labels: Mapping[Any, str] | Callable[[Topic], st
     if callable(labels):
         labels = {topic.topic_id: labels(topic) for topic in result.topics}
     new = {checked_topic_id(result, topic): label for topic, label in labels.items()}
-    others = [(t.topic_id, t.label) for t in result.topics if t.topic_id not in new]
-    names = checked_labels(dict(sorted(new.items())), others)
+    owner = {topic.label: topic.topic_id for topic in result.topics if topic.topic_id not in new}
+    names = {}
+    for topic, label in sorted(new.items()):
+        name = " ".join(replace_surrogates(label).split()) if isinstance(label, str) else ""
+        if not any(map(str.isprintable, name.replace(" ", ""))):
+            raise InputError("label", f"a text that is not empty, for topic {topic}", label)
+        if name in owner:
+            twice = f"{name!r} for {owner[name]} and {topic}"
+            remedy = "merge the topics, or choose another label"
+            raise InputError("label", "of one topic only", remedy=remedy, found=twice)
+        owner[name] = topic
+        names[topic] = name
     listed = ", ".join(f"{topic} {name!r}" for topic, name in names.items())
     return with_labels(result, names, f"renamed {listed}" if names else "renamed no topics")
 

@@ -182,11 +182,11 @@ def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicRes
         raise InputError("n_topics", expected, n_topics, "for more, use split or at_resolution")
     if n_topics == 1 and result.n_topics > 1:
         _refuse_one_topic("n_topics", result.n_topics)
-    least = sum(topic.is_seeded for topic in result.topics)
-    similarities = topic_cosines(result, by)
-    groups: Groups = []
+    is_seeded = np.array([topic.is_seeded for topic in result.topics], dtype=np.bool_)
+    least, groups = int(is_seeded.sum()), []
+    distances = 1.0 - topic_cosines(result, by)
     if least <= n_topics < result.n_topics:
-        groups = group_nearest(1.0 - similarities, int(n_topics), _cannot_merge(result))
+        groups = group_nearest(distances, int(n_topics), np.outer(is_seeded, is_seeded))
         least = result.n_topics - sum(map(len, groups)) + len(groups)
     if least > n_topics:
         expected = f"at least {least}, which the constraints of the fit keep apart"
@@ -203,24 +203,12 @@ def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicRes
     return _regroup(result, parts, "reduce", parameters, message)
 
 
-def _cannot_merge(result: TopicResult) -> npt.NDArray[np.bool_]:
-    """Return the pairs of topics that must not merge: seeded ones, (n_topics, n_topics)."""
-    seeded = np.array([topic.is_seeded for topic in result.topics], dtype=bool)
-    apart: npt.NDArray[np.bool_] = seeded[:, None] & seeded
-    np.fill_diagonal(apart, False)
-    return apart
-
-
-def group_nearest(
-    distances: Float64Array, n_groups: int, apart: npt.NDArray[np.bool_] | None = None
-) -> Groups:
+def group_nearest(distances: Float64Array, n_groups: int, apart: npt.NDArray[np.bool_]) -> Groups:
     """Group items by average linkage; `apart` (n, n) forbids pairs and may leave more groups."""
     from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform
 
-    between = np.array(distances, dtype=np.float64)
-    if apart is not None:
-        between[apart] = APART
+    between = np.where(apart, APART, distances)
     np.fill_diagonal(between, 0.0)
     members = {item: [item] for item in range(len(between))}
     if len(members) > n_groups:

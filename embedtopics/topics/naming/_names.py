@@ -200,8 +200,6 @@ PROMPT = (
 LONGEST = 60
 """Characters of a name."""
 
-_FIELD = re.compile(r"\{(terms|documents)\}")
-
 
 def name_topics(
     result: TopicResult,
@@ -331,16 +329,14 @@ def _decisions(
 
 
 def _messages(data: dict[str, list[str]]) -> tuple[dict[str, str], ...]:
-    """Fill a prompt in one pass, so that placeholders in the data stay as they are."""
+    """Fill the prompt with quoted data between marks."""
     mark = mark_of(json.dumps(data, ensure_ascii=False, sort_keys=True))
-
-    def quoted(match: re.Match[str]) -> str:
-        lines = [json.dumps(item, ensure_ascii=False) for item in data[match[1]]]
-        inside = (", " if match[1] == "terms" else "\n").join(lines)
-        return fenced(match[1].upper(), mark, inside)
-
-    content = _FIELD.sub(quoted, PROMPT)
-    return {"role": "system", "content": SYSTEM}, {"role": "user", "content": content}
+    fields = {}
+    for name, separator in (("terms", ", "), ("documents", "\n")):
+        quoted = separator.join(json.dumps(item, ensure_ascii=False) for item in data[name])
+        fields[name] = fenced(name.upper(), mark, quoted)
+    user = {"role": "user", "content": PROMPT.format(**fields)}
+    return {"role": "system", "content": SYSTEM}, user
 
 
 _PREFIX = re.compile(r"\A(?:the )?(?:topic|name|label|title)(?: name)?\s*:\s*", re.IGNORECASE)
@@ -354,7 +350,7 @@ _PAIRS = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019", "\u00ab": 
           "\u201e": "\u201c", "\u300c": "\u300d", "*": "*", "_": "_"}  # fmt: skip
 
 
-def parse_name(content: str, longest: int = LONGEST) -> str:
+def parse_name(content: str) -> str:
     """Return the name in an answer, without quotation marks, headings or reasoning."""
     lines = [line for line in without_reasoning(content).splitlines() if line.strip()]
     if len(lines) != 1:
@@ -377,8 +373,8 @@ def parse_name(content: str, longest: int = LONGEST) -> str:
         raise UnusableAnswer("the answer holds markup or an address")
     if not any(map(str.isalpha, name)):
         raise UnusableAnswer("the answer holds no letter")
-    if len(name) > longest:
-        raise UnusableAnswer(f"the answer is longer than {longest} characters")
+    if len(name) > LONGEST:
+        raise UnusableAnswer(f"the answer is longer than {LONGEST} characters")
     return name
 
 

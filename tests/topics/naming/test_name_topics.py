@@ -432,15 +432,15 @@ PIECES = st.sampled_from(
 ANSWERS = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=8).map("".join))
 
 
-@given(ANSWERS, st.integers(1, 60))
-def test_a_name_is_one_line_of_plain_text(answer, longest):
+@given(ANSWERS)
+def test_a_name_is_one_line_of_plain_text(answer):
     try:
-        name = parse_name(answer, longest)
+        name = parse_name(answer)
     except UnusableAnswer as failure:
         assert str(failure)
         return
-    assert 0 < len(name) <= longest and name == " ".join(name.split())
+    assert 0 < len(name) <= 60 and name == " ".join(name.split())
     assert all(unicodedata.category(c)[0] != "C" or c in "\u200c\u200d" for c in name)
     assert not set("<>`{}\\|") & set(name) and "://" not in name and "](" not in name
     assert any(map(str.isalpha, name))
-    assert parse_name(name, longest) == name
+    assert parse_name(name) == name

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import checked_choice, checked_count, is_whole, resolve_seed
 from embedtopics.clustering.results import NOISE
@@ -121,11 +120,12 @@ def effects(
     design = make_design(terms, columns, has_text, unit_of_row, reference or {})
     rows = _Rows.of(result, design, unit_of_row, units)
     labels_again, notes = _replicates(result, replicates, seed)
-    again = [_of_replicate(rows, result, one, targets) for one in labels_again]
     labels = result.clustering.labels[rows.documents]
-    of_targets = csr_matrix(_of_labels(labels, result.n_topics) @ targets.sums)
+    plain = _Partition(np.arange(len(labels)), labels, targets.sums)
+    again = [_of_replicate(rows, result, one, targets.sums) for one in labels_again]
     family = "logistic" if link == "logit" else "linear"
-    effects = _fit_targets(rows, targets, of_targets, again, family)
+    effects = _fit_targets(rows, targets.labels, plain, again, family)
+    n_rows_of, n_targets = np.bincount(rows.part), len(targets.labels)
     return TopicEffects(
         columns=design.columns,
         covariates=design.covariates,
@@ -135,7 +135,7 @@ def effects(
         topics=targets.ids,
         labels=targets.labels,
         link=link,
-        shares=np.bincount(rows.part) @ of_targets.toarray() / len(design.rows),
+        shares=np.array([n_rows_of @ plain.inside(i) for i in range(n_targets)]) / len(design.rows),
         coefficients=effects.coefficients.value,
         errors=effects.coefficients.error,
         low=effects.coefficients.low,
@@ -154,7 +154,7 @@ class _Targets(NamedTuple):
 
     ids: tuple[Any, ...]
     labels: tuple[str, ...]
-    sums: csr_matrix  # (n_topics + 1, n_targets), 1 for topics that are added up; the last is none
+    sums: Float64Array  # (n_topics + 1, n_targets), 1 for topics that are added up; last is none
 
     @classmethod
     def of(cls, result: TopicResult, topics: Any) -> _Targets:
@@ -169,7 +169,7 @@ class _Targets(NamedTuple):
         for place, part in enumerate(parts):
             sums[part, place] = 1.0  # no topic is -1 and thus the last
         shown = [part[0] if len(part) == 1 else "+".join(map(str, part)) for part in parts]
-        return cls(tuple(shown), tuple(map(str, names)), csr_matrix(sums))
+        return cls(tuple(shown), tuple(map(str, names)), sums)
 
 
 def _ids(topics: Any, n_topics: int) -> list[int]:
@@ -189,11 +189,16 @@ class _Effects(NamedTuple):
     decisions: list[Decision]
 
 
-class _Replicate(NamedTuple):
-    """Texts that a replicate holds, and their shares in it of the targets, (n, n_targets)."""
+class _Partition(NamedTuple):
+    """Some of the texts, their clusters, and the targets that count each cluster."""
 
     texts: Int64Array
-    shares: csr_matrix
+    labels: Int32Array  # (n_texts,), -1 for none
+    sums: Float64Array  # (n_clusters + 1, n_targets), the last of none
+
+    def inside(self, target: int) -> Float64Array:
+        """Return 1 for the texts in a target, and 0 for the others."""
+        return np.asarray(self.sums[self.labels, target])
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,42 +227,44 @@ class _Rows:
         return cls(design, sample, place.ravel(), parts[0], prior, counted.decisions)
 
     def fit(
-        self, family: str, shares: csr_matrix, texts: Int64Array | None = None, *, prior: bool
+        self, family: str, shares: Float64Array, texts: Int64Array, *, prior: bool
     ) -> EquationFit:
-        """Fit the shares (n_texts, 1) of all texts, or of some."""
-        position = np.arange(len(self.documents))
-        if texts is not None:
-            position[:] = -1
-            position[texts] = np.arange(len(texts))
+        """Fit the shares (n_texts,) of some texts."""
+        position = np.full(len(self.documents), -1)
+        position[texts] = np.arange(len(texts))
         of_row = position[self.part]
         rows = np.flatnonzero(of_row >= 0)
-        y = shares.toarray()[of_row[rows]]
+        y = shares[of_row[rows], None]
         equations = Equations(self.design.matrix[rows], y, np.ones(len(rows)), rows)
         return EquationFit(family, equations, self.sample, self.prior if prior else None)
 
 
 def _fit_targets(
-    rows: _Rows, targets: _Targets, shares: csr_matrix, again: list[_Replicate], family: str
+    rows: _Rows,
+    labels: tuple[str, ...],
+    plain: _Partition,
+    again: list[_Partition],
+    family: str,
 ) -> _Effects:
     models, estimates, decisions, without = [], [], [], []
-    for place, label in enumerate(targets.labels):
-        y = shares[:, [place]]
-        model = rows.fit(family, y, prior=False)
+    for place, label in enumerate(labels):
+        y = plain.inside(place)
+        model = rows.fit(family, y, plain.texts, prior=False)
         if is_separated := model.separated_by() is not None:
             without.append(label)
-            model = rows.fit(family, y, prior=True)
+            model = rows.fit(family, y, plain.texts, prior=True)
         estimate = model.estimate()
         covariance = estimate.covariance
         if family == "linear" or is_separated:
             # A level without a text in the topic would have no variance.
-            smooth = model if is_separated else rows.fit(family, y, prior=True)
+            smooth = model if is_separated else rows.fit(family, y, plain.texts, prior=True)
             x, weight = rows.prior.x, rows.prior.weight[:, None]
             mean = mean_of(family, x @ smooth.beta)
             meat = x.T @ (x * 0.5 * weight**2 * (mean**2 + (1 - mean) ** 2))
             covariance = smooth.estimate().covariance + smooth.inverse @ meat @ smooth.inverse
-        for texts, theirs in again:
-            both = (theirs[:, [place]], y[texts])
-            ends = [rows.fit(family, one, texts, prior=True).beta for one in both]
+        for one in again:
+            both = one.inside(place), y[one.texts]
+            ends = [rows.fit(family, shares, one.texts, prior=True).beta for shares in both]
             shift = (ends[0] - ends[1]).ravel()
             covariance = covariance + np.outer(shift, shift) / len(again)
         models.append(model)
@@ -271,7 +278,7 @@ def _fit_targets(
         decisions.append(Decision("trends", "separated", len(without), message))
     marginal: dict[str, list[MarginalEffect]] = defaultdict(list)
     for change in rows.design.changes():  # one at a time, because its matrices are large
-        for label, model, estimate in zip(targets.labels, models, estimates, strict=True):
+        for label, model, estimate in zip(labels, models, estimates, strict=True):
             marginal[label] += marginal_effects([change], model, estimate, (label,))
     fits = [one.coefficients() for one in estimates]
     arrays = [np.array([getattr(one, name) for one in fits]) for name in vars(fits[0])]
@@ -323,28 +330,18 @@ def _replicates(
         return [], [Decision("trends", "no_replicates", True, message)]
 
 
-def _of_labels(labels: Int32Array, n_topics: int) -> csr_matrix:
-    """Return an indicator of the topic of each document, (n, n_topics + 1); the last is none."""
-    places = labels % (n_topics + 1)  # noise is -1 and thus the last
-    parts = np.ones(len(labels)), places, np.arange(len(labels) + 1)
-    return csr_matrix(parts, shape=(len(labels), n_topics + 1))
-
-
 def _of_replicate(
-    rows: _Rows, result: TopicResult, labels_again: Int32Array, targets: _Targets
-) -> _Replicate:
-    """Return the shares in a replicate, whose topics take the ids of those that match best."""
-    n_topics, labels = result.n_topics, result.clustering.labels
+    rows: _Rows, result: TopicResult, labels_again: Int32Array, sums: Float64Array
+) -> _Partition:
+    """Return the texts of a replicate, whose clusters count as the topics that match best."""
     both = np.flatnonzero(labels_again != NOT_DRAWN)
-    weights = result.documents.weights[both]
-    _, match = best_matches(labels[both], labels_again[both], weights, n_topics)
+    labels, weights = result.clustering.labels[both], result.documents.weights[both]
+    _, match = best_matches(labels, labels_again[both], weights, result.n_topics)
     texts = np.flatnonzero(labels_again[rows.documents] != NOT_DRAWN)
     clusters = labels_again[rows.documents[texts]]
     n_clusters = int(clusters.max(initial=NOISE)) + 1
     matched = np.flatnonzero((match >= 0) & (match < n_clusters))
-    ones = np.ones(len(matched) + 1)
-    clusters_of, columns = np.append(match[matched], n_clusters), np.append(matched, n_topics)
-    shape = n_clusters + 1, n_topics + 1
-    topic_of_cluster = csr_matrix((ones, (clusters_of, columns)), shape=shape)
-    theirs = _of_labels(clusters, n_clusters) @ topic_of_cluster
-    return _Replicate(texts, csr_matrix(theirs @ targets.sums))
+    sums_again = np.zeros((n_clusters + 1, sums.shape[1]))
+    np.add.at(sums_again, match[matched], sums[matched])
+    sums_again[-1] = sums[-1]
+    return _Partition(texts, clusters, sums_again)

@@ -118,7 +118,6 @@ def _trends(units: csr_matrix, sizes: Any, periods: Any) -> TopicTrends:
         unit_periods=periods,
         unit_counts=units,
         terms=CellTerms((), nothing.astype(np.int32), nothing),
-        n_undated=0,
     )
 
 

@@ -210,13 +210,12 @@ def _sums(topic_counts: csr_matrix, merges: Int32Array) -> Iterator[csr_matrix]:
             block = []
 
 
-def tree_text(tree: TopicHierarchy | TopicResult, *, levels: Sequence[int] = ()) -> str:
+def tree_text(tree: TopicHierarchy, *, levels: Sequence[int] = ()) -> str:
     """Draw a hierarchy as text, with labels and sizes.
 
     Parameters
     ----------
-    tree : TopicHierarchy or TopicResult
-        For a result, `hierarchy` of its topics.
+    tree : TopicHierarchy
     levels : sequence of int
         Numbers of groups at which the tree branches: ``(5, 20)`` draws five branches, which divide
         into twenty, which hold the topics. By default every merge is drawn.
@@ -233,20 +232,11 @@ def tree_text(tree: TopicHierarchy | TopicResult, *, levels: Sequence[int] = ())
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from embedtopics.topics.reading.results import TopicNode
-    >>> nodes = [TopicNode(name, 10, 1, (), ()) for name in ["rates", "prices", "both"]]
-    >>> tree = TopicHierarchy(
-    ...     np.array([[0, 1]]), np.array([0.2]), np.array([0, 1]), np.eye(2), tuple(nodes),
-    ...     "terms",
-    ... )
-    >>> print(tree_text(tree))
+    >>> print(tree_text(hierarchy(result)))  # doctest: +SKIP
     both · 10
     ├─ [0] rates · 10
     └─ [1] prices · 10
     """
-    if isinstance(tree, TopicResult):
-        tree = hierarchy(tree)
     if not tree.n_topics:
         return "no topics"
     branches = _branches(tree, levels)

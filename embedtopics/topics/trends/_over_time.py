@@ -125,7 +125,7 @@ def over_time(
     whole fit. They are scaled to sum 1, averaged with those of the period before, and then with
     the topic's weights in the whole fit.
     """
-    moments, zone, n_undated, decisions = _dates_of(result, time)
+    moments, zone, decisions = _dates_of(result, time)
     periods = cut_into_periods(moments, every)
     n_topics, n_periods = result.n_topics, len(periods.names)
     rows = count_rows(result, periods.of_row, n_periods, units)
@@ -149,13 +149,12 @@ def over_time(
         unit_periods=rows.unit_cells,
         unit_counts=rows.unit_counts,
         terms=terms,
-        n_undated=n_undated,
         decisions=(*decisions, *periods.decisions, *rows.decisions),
     )
 
 
-def _dates_of(result: TopicResult, time: Any) -> tuple[Times, str, int, tuple[Decision, ...]]:
-    """Return the date of each row with text, the zone, the number without a date, and decisions."""
+def _dates_of(result: TopicResult, time: Any) -> tuple[Times, str, tuple[Decision, ...]]:
+    """Return the date of each row with text, the time zone, and decisions."""
     corpus = result.corpus
     decisions: tuple[Decision, ...] = ()
     if time is not None:
@@ -177,7 +176,7 @@ def _dates_of(result: TopicResult, time: Any) -> tuple[Times, str, int, tuple[De
         message = f"{n_undated:,} of {int(has_text.sum()):,} rows with text have no date."
         decisions = (*decisions, Decision("trends", "rows_without_date", n_undated, message))
     zone = "UTC" if any(note.name == "time_zone" for note in notes) else "as given"
-    return moments, zone, n_undated, decisions
+    return moments, zone, decisions
 
 
 @dataclass(frozen=True, eq=False)

@@ -119,8 +119,6 @@ class TopicTrends(_ByTopic):
     unit_counts : float64 csr_matrix of shape (n_units, n_topics + 1)
         Its rows in that period.
     terms : CellTerms
-    n_undated : int
-        Rows with text that have no date.
     decisions : tuple of Decision
     """
 
@@ -131,7 +129,6 @@ class TopicTrends(_ByTopic):
     n_effective: Float64Array
     unit_periods: Int64Array
     unit_counts: Any
-    n_undated: int
 
     @property
     def min_rows(self) -> int:

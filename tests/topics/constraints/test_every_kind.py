@@ -20,10 +20,7 @@ from embedtopics.topics import (
 )
 from embedtopics.topics.constraints import _apply as drawing
 from embedtopics.topics.constraints._apply import attract_groups, groups_of_vectors, separate_groups
-from embedtopics.topics.editing._regroup import _cannot_merge
 from embedtopics.topics.results import TopicConstraints
-from tests.factories import make_result
-from tests.topics.editing.altering import with_anchors
 
 KINDS = ["seed_words", "zero_shot", "labels", "manual_labels"]
 
@@ -171,13 +168,6 @@ def test_a_guide_follows_its_documents():
     assert more.probabilities.tolist() == [0, 1, 0, 0, 0.5, 1, 0]
     back = more.of(np.array([1, 2, 4, 5]))
     assert back.groups.tolist() == constraints.groups.tolist() and back.names == ("a", "b")
-
-
-def test_seeded_topics_stay_apart():
-    expected = np.zeros((6, 6), dtype=bool)
-    assert not _cannot_merge(make_result()).any()
-    expected[np.ix_([1, 3, 4], [1, 3, 4])] = ~np.eye(3, dtype=bool)
-    np.testing.assert_array_equal(_cannot_merge(with_anchors(make_result(), 1, 3, 4)), expected)
 
 
 @pytest.fixture(scope="module")

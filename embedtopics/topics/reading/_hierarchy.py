@@ -1,7 +1,5 @@
 """A hierarchy of the topics of a result, and its drawing as text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np

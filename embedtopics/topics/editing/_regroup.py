@@ -73,8 +73,7 @@ def merge(result: TopicResult, topics: Iterable[int] | Iterable[Iterable[int]]) 
         one.
     """
     items: list[Any] = list(topics)
-    several = [list(item) for item in items] if hasattr(items[0], "__iter__") else [items]
-    groups = _disjoint(result, several)
+    groups = _disjoint(result, items if hasattr(items[0], "__iter__") else [items])
     message = "merged " + "; ".join(
         " and ".join(spell_topic(result, topic) for topic in group) for group in groups
     )
@@ -125,7 +124,7 @@ def _refuse_one_topic(parameter: str, n_topics: int) -> None:
     raise InputError(parameter, "so that two topics are left", found=merged, remedy=remedy)
 
 
-def _disjoint(result: TopicResult, listed: list[list[Any]]) -> Groups:
+def _disjoint(result: TopicResult, listed: Iterable[Iterable[Any]]) -> Groups:
     """Return ascending groups of ids; groups that share a topic become one."""
     disjoint: list[set[int]] = []
     for group in listed:
@@ -260,7 +259,7 @@ class _Nearest(NamedTuple):
 
     topic: Int32Array
     score: Float64Array
-    least: npt.NDArray[np.floating]
+    least: Float64Array | float
 
 
 def reassign(
@@ -324,7 +323,7 @@ def _by_graph(result: TopicResult, outside: Int64Array) -> _Nearest:
     near = closeness(result.graph.similarities)
     is_far = rank(near, near)[outside] > FAR
     score = np.where(is_far, 0.0, propagated.shares[outside, 0]).astype(np.float64)
-    return _Nearest(propagated.topics[outside, 0], score, np.full(len(outside), LEAST_SHARE))
+    return _Nearest(propagated.topics[outside, 0], score, LEAST_SHARE)
 
 
 def _by_terms(result: TopicResult, outside: Int64Array) -> _Nearest:
@@ -332,7 +331,7 @@ def _by_terms(result: TopicResult, outside: Int64Array) -> _Nearest:
     by_topic = count_by_topic(counts, labels, result.n_topics, result.documents.weights)
     best, score = np.zeros(len(outside), dtype=np.int32), np.zeros(len(outside))
     if not by_topic.nnz:
-        return _Nearest(best, score, score)
+        return _Nearest(best, score, 0.0)
     fitted = fitted_weighting(result, by_topic)
     of_topics = unit_term_rows(fitted.transform(by_topic))
     of_documents = unit_term_rows(fitted.transform(counts.astype(np.float64)))

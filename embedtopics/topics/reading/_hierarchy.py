@@ -1,11 +1,11 @@
 """A hierarchy of the topics of a result, and its drawing as text."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from scipy.cluster import hierarchy as trees
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix
 from scipy.spatial.distance import pdist, squareform
 
 from embedtopics._utils.checks import checked_choice
@@ -33,8 +33,6 @@ N_TERMS, CANDIDATES = 10, 30
 EXCLUSIVITY = 0.15
 """Exponent of the share of a term's occurrences that a merge holds."""
 
-Terms = list[tuple[str, float]]
-
 
 def hierarchy(result: TopicResult, *, by: str = "coordinates") -> TopicHierarchy:
     """Merge topics by Ward's linkage into a tree, and describe each merge by ten terms.
@@ -61,16 +59,13 @@ def hierarchy(result: TopicResult, *, by: str = "coordinates") -> TopicHierarchy
     In 220 topics of arXiv abstracts, the largest of ten groups held 17 % of the texts with Ward's
     linkage, and 75 % with average linkage.
     """
-    in_space = checked_choice(by, "by", ("coordinates", "terms", "embeddings")) == "coordinates"
-    cosines = topic_cosines(result, "embeddings" if in_space else by)
-    upper = np.triu(np.clip(1.0 - cosines, 0.0, 2.0), 1)
-    between = upper + upper.T
-    merges, distances, order = _link_coordinates(result) if in_space else _link(between)
-    merge_terms = merge_keywords(result, merges)
-    similarities = (1.0 - between).astype(np.float32)
-    nodes = [TopicNode(t.label, t.size, 1, t.keywords, t.weights) for t in result.topics]
-    words = [tuple(term for term, _ in terms) for terms in merge_terms]
-    weights = [tuple(weight for _, weight in terms) for terms in merge_terms]
+    if checked_choice(by, "by", ("coordinates", "terms", "embeddings")) == "coordinates":
+        merges, distances, order = _link_coordinates(result)
+    else:
+        upper = np.triu(np.clip(1.0 - topic_cosines(result, by), 0.0, 2.0), 1)
+        merges, distances, order = _link(upper + upper.T)
+    words = merge_keywords(result, merges)
+    nodes = [TopicNode(t.label, t.size, 1, t.keywords) for t in result.topics]
     # Names of merges differ from those of topics and of other merges.
     parts = [(node.label,) for node in nodes]  # which name a merge without terms
     for left, right in merges.tolist():
@@ -80,10 +75,10 @@ def hierarchy(result: TopicResult, *, by: str = "coordinates") -> TopicHierarchy
     for merge, (left, right) in enumerate(merges.tolist()):
         size = nodes[left].size + nodes[right].size
         n_topics = nodes[left].n_topics + nodes[right].n_topics
-        nodes.append(TopicNode(names[merge], size, n_topics, words[merge], weights[merge]))
-    for array in (merges, distances, order, similarities):
+        nodes.append(TopicNode(names[merge], size, n_topics, words[merge]))
+    for array in (merges, distances, order):
         array.flags.writeable = False
-    return TopicHierarchy(merges, distances, order, similarities, tuple(nodes), by)
+    return TopicHierarchy(merges, distances, order, tuple(nodes), by)
 
 
 def themes(result: TopicResult) -> pd.DataFrame:
@@ -159,8 +154,8 @@ def _partition(result: TopicResult) -> Int32Array:
     return np.asarray(pairs[1][cells], dtype=np.int32)
 
 
-def merge_keywords(result: TopicResult, merges: Int32Array) -> list[Terms]:
-    """Choose keywords of merges (n_merges, 2), with weights as among the topics."""
+def merge_keywords(result: TopicResult, merges: Int32Array) -> list[tuple[str, ...]]:
+    """Choose keywords of merges (n_merges, 2)."""
     if not len(merges):
         return []
     counts = result.term_counts
@@ -168,14 +163,20 @@ def merge_keywords(result: TopicResult, merges: Int32Array) -> list[Terms]:
         counts.counts, result.clustering.labels, result.n_topics, result.documents.weights
     )
     if not topic_counts.nnz:
-        return [[] for _ in merges]
+        return [() for _ in merges]
     fitted = fitted_weighting(result, topic_counts)
     frequencies = np.asarray(topic_counts.sum(axis=0), dtype=np.float64).ravel()
     holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))
     occurrences = np.asarray(counts.counts.sum(axis=0)).ravel()
     spread = np.sqrt(holders / np.maximum(occurrences, 1) * rarity_of(result.topic_terms))
     languages, begins, keyword_lists = languages_of(result), first_words(counts), []
-    for block in _sums(topic_counts, merges):
+    n_topics = result.n_topics
+    members = np.eye(n_topics + len(merges), n_topics, dtype=topic_counts.dtype)
+    for node, pair in enumerate(merges, n_topics):
+        members[node] = members[pair].sum(axis=0)
+    for begin in range(n_topics, len(members), MERGES_AT_ONCE):
+        block = csr_matrix(members[begin : begin + MERGES_AT_ONCE]) @ topic_counts
+        block.sort_indices()
         first = block @ begins
         weighed = csr_matrix(fitted.transform(block))
         ranked = best_terms(weighed, counts, CANDIDATES)
@@ -187,25 +188,8 @@ def merge_keywords(result: TopicResult, merges: Int32Array) -> list[Terms]:
             n_first = first[row, terms].toarray().ravel()
             relevance = prefer_longer(relevance, names, inside, n_first)
             picked = select_keywords(relevance, names, n=N_TERMS, languages=languages)
-            keyword_lists.append([(names[i], float(weights[i])) for i in picked])
+            keyword_lists.append(tuple(names[i] for i in picked))
     return keyword_lists
-
-
-def _sums(topic_counts: csr_matrix, merges: Int32Array) -> Iterator[csr_matrix]:
-    """Yield the counts of the merges in their order, in blocks."""
-    n_topics = topic_counts.shape[0]
-    open_nodes: dict[int, csr_matrix] = {}
-    block = []
-    for merge, pair in enumerate(merges.tolist()):
-        left, right = (
-            open_nodes.pop(node) if node >= n_topics else topic_counts[node : node + 1]
-            for node in pair
-        )
-        open_nodes[n_topics + merge] = csr_matrix(left + right)
-        block.append(open_nodes[n_topics + merge])
-        if len(block) == MERGES_AT_ONCE or merge == len(merges) - 1:
-            yield csr_matrix(vstack(block, format="csr"))
-            block = []
 
 
 def tree_text(tree: TopicHierarchy, *, levels: Sequence[int] = ()) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import Displayed
 from embedtopics.errors import InputError
-from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.topics._support import n_themes
 
 
@@ -27,15 +27,14 @@ class TopicNode:
         Rows of the input.
     n_topics : int
         Number of merged topics; 1 for a topic itself.
-    terms, weights : tuple
-        Terms, best first, with their class-TF-IDF weights.
+    terms : tuple of str
+        Best first.
     """
 
     label: str
     size: int
     n_topics: int
     terms: tuple[str, ...]
-    weights: tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,8 +51,6 @@ class TopicHierarchy(Displayed):
         Distances of the merges, ascending.
     order : int32 ndarray of shape (n_topics,)
         The topics, in an order without crossing merges.
-    similarities : float32 ndarray of shape (n_topics, n_topics)
-        Cosines of terms if `by` is "terms", else of mean embeddings.
     nodes : tuple of TopicNode
     by : {"coordinates", "terms", "embeddings"}
     """
@@ -61,7 +58,6 @@ class TopicHierarchy(Displayed):
     merges: Int32Array
     distances: npt.NDArray[np.float64]
     order: Int32Array
-    similarities: FloatArray
     nodes: tuple[TopicNode, ...]
     by: str
 

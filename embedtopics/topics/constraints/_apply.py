@@ -15,7 +15,7 @@ from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
 from embedtopics.neighbors._graph import build_graph
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.terms.results import TokenStream
 from embedtopics.topics._clusters import owners
 from embedtopics.topics.results import Topic, TopicConstraints
@@ -201,23 +201,22 @@ def outcome(
     ]
     message = f"Topics of each group's texts: {first_of(items, '; ')}."
     notes = [note("guided_topics", items, message)]
-    n_inside = np.array(shares) * np.bincount(groups[in_group], weights[in_group], len(shares))
+    n_inside = shares * np.bincount(groups[in_group], weights[in_group], len(shares))
     purities = n_inside / np.maximum(sizes[homes + 1], 1)
-    is_lost = (np.array(shares) < MIN_SHARE) | (purities < MIN_PURITY)
+    is_lost = (shares < MIN_SHARE) | (purities < MIN_PURITY)
     if constraints.attraction and is_lost.any():
         lost = [
             f"{items[i]}, {purities[i]:.0%} of that topic" for i in np.flatnonzero(is_lost).tolist()
         ]
-        message = (
-            f"No topic is about these seeds: {first_of(lost, '; ')}. Use more specific words, "
-        )
-        notes.append(note("seeds_without_topic", lost, message + "or a larger number of topics."))
+        message = f"No topic is about these seeds: {first_of(lost, '; ')}. "
+        message += "Use more specific words, or a larger number of topics."
+        notes.append(note("seeds_without_topic", lost, message))
     return notes
 
 
 def _homes(
     labels: Int32Array, weights: Int64Array, constraints: TopicConstraints
-) -> tuple[Int32Array, list[float]]:
+) -> tuple[Int32Array, Float64Array]:
     """Return the topic with most texts of each group, or -1, and its share of the group."""
     groups, n_groups = constraints.groups, len(constraints.names)
     n_topics = int(labels.max(initial=NOISE)) + 1
@@ -226,4 +225,4 @@ def _homes(
     inside = in_group & (np.append(homes, NOISE)[groups] == labels)
     n_rows = np.bincount(groups[in_group], weights[in_group], minlength=n_groups)
     n_inside = np.bincount(groups[inside], weights[inside], minlength=n_groups)
-    return homes, (n_inside / np.maximum(n_rows, 1)).tolist()
+    return homes, n_inside / np.maximum(n_rows, 1)

@@ -78,6 +78,9 @@ class Extension(Displayed):
         return self.p_value < SIGNIFICANT
 
     def __str__(self) -> str:
+        return self._summary()
+
+    def _summary(self) -> str:
         """Return the outcome in one or two sentences."""
         n_new = len(self.documents)
         text = spell_count(n_new, "new document; ", "new documents; ")
@@ -89,12 +92,6 @@ class Extension(Displayed):
             listed = "; ".join(f"{one.label} ({one.size:,})" for one in self.candidates)
             text += f" Candidates for new topics: {listed}."
         return text
-
-    def _summary(self) -> str:
-        return (
-            f"{len(self.documents):,} new documents, {self.outside:.1%} in no topic, "
-            f"{len(self.candidates)} candidates"
-        )
 
     def to_frame(self) -> pd.DataFrame:
         """Tabulate the candidates with their terms, nearest topics and examples."""

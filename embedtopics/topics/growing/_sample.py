@@ -163,10 +163,8 @@ def fit_sample(
     stored = _assign_rest(model, corpus, topics, sample, check, embeddings)
     agreement, notes = _agreement(model, corpus, topics.labels, check, stored)
     if len(sample) < len(documents):
-        message = (
-            f"The fit uses {len(sample):,} of {len(documents):,} distinct documents, at equal "
-        )
-        message += "steps by group and date; the others were assigned to its topics."
+        message = f"The fit uses {len(sample):,} of {len(documents):,} distinct documents, "
+        message += "at equal steps by group and date; the others were assigned to its topics."
         notes = [Decision("corpus", "sample", len(sample), message), *notes]
     grown = _with_novel(result, corpus, topics, stored)
     n_adopted = grown.n_topics - result.n_topics
@@ -207,15 +205,11 @@ class _DocumentTopics:
 
 def _ordered(corpus: Corpus) -> Int64Array:
     """Return documents by group, date and content, with the first of texts equal in letters."""
-    documents, seen = corpus.distinct(), set()
-    first = []
-    for document, row in enumerate(documents.first_rows.tolist()):
-        key = hash(_NOT_LETTERS.sub(" ", corpus.texts[row]).strip().casefold())
-        if key not in seen:
-            seen.add(key)
-            first.append(document)
-    distinct = np.array(first, dtype=np.int64)
-    rows = documents.first_rows[distinct]
+    first_rows = corpus.distinct().first_rows
+    texts = (corpus.texts[row] for row in first_rows.tolist())
+    letters = pd.Series([hash(_NOT_LETTERS.sub(" ", t).strip().casefold()) for t in texts])
+    distinct = np.flatnonzero(~letters.duplicated())
+    rows = first_rows[distinct]
     keys = [distinct]
     if corpus.time is not None:
         keys.append(corpus.time.to_numpy()[rows].astype("datetime64[ns]").astype(np.int64))

@@ -299,21 +299,16 @@ class TopicEffects(Displayed):
         return self._frame(changes, np.array(values).reshape(len(self.topics), n, 4))
 
     def _frame(self, changes: list[tuple[str, str]], values: Float64Array) -> pd.DataFrame:
-        shared = [
-            (name, level, self.references.get(name, ""), self.units.get(name, ""))
-            for name, level in changes
-        ]
+        about = zip(self.topics, self.labels, self.shares, strict=True)
         cells = [
-            (*topic, *of_change, *numbers)
-            for topic, rows in zip(
-                zip(self.topics, self.labels, self.shares, strict=True),
-                values.tolist(),
-                strict=True,
-            )
-            for of_change, numbers in zip(shared, rows, strict=True)
+            (*topic, *change, self.references.get(change[0], ""), self.units.get(change[0], ""))
+            for topic in about
+            for change in changes
         ]
         columns = ["topic", "label", "share", "covariate", "level", "reference", "unit"]
-        return pd.DataFrame(cells, columns=[*columns, "effect", "low", "high", "p"])
+        frame = pd.DataFrame(cells, columns=columns)
+        frame[["effect", "low", "high", "p"]] = values.reshape(-1, 4)
+        return frame
 
     def to_latex(self) -> str:
         """Return a regression table for LaTeX, with a column for each topic and booktabs.

@@ -146,6 +146,7 @@ class CountTopics(AssignTopics):
         import pyarrow as pa
 
         from embedtopics.terms._counts import sum_rows
+        from embedtopics.terms._tokens import tokenize
         from embedtopics.topics.growing._extend import count_known_terms
         from embedtopics.topics.trends._over_time import period_names
 
@@ -157,7 +158,8 @@ class CountTopics(AssignTopics):
         cells = cells.iloc[with_text]
         codes, kinds = pd.factorize(pd.MultiIndex.from_frame(cells))
         kinds = kinds.set_names(list(cells))
-        counts = count_known_terms(model.result_, corpus.document_texts())
+        tokens = tokenize(corpus.document_texts(), rules=model.result_.tokens.rules)
+        counts = count_known_terms(model.result_, tokens)
         summed = sum_rows(counts, documents.of_row[with_text], codes, len(kinds)).tocoo()
         cell = np.concatenate([np.arange(len(kinds)), summed.row])
         table = kinds.to_frame(index=False).iloc[cell]

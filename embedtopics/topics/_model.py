@@ -41,7 +41,7 @@ from embedtopics.topics._clusters import Resolution
 from embedtopics.topics._describe import TermSettings, custom_weighting, describe_weighting
 from embedtopics.topics._pipeline import Stages, fit_topics
 from embedtopics.topics._propagation import Assignment, assign, checked_coverage, known_documents
-from embedtopics.topics._storage import load_result, save_result
+from embedtopics.topics._storage import as_json, load_result, save_result
 from embedtopics.topics._vectors import encoder_of_fit
 from embedtopics.topics.constraints._apply import Constraint
 from embedtopics.topics.results import TopicResult
@@ -384,16 +384,11 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         if self.constraints is not None:
             settings["constraints"] = dict(self.constraints.describe())
         settings["asked"] = {name: settings[name] for name in ASKED}
-        return {name: _as_setting(value) for name, value in settings.items()}
-
-
-def _as_setting(value: Any) -> Any:
-    """Return a parameter as JSON holds it; the repr of an object."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, (tuple, list)):
-        return list(value)
-    return value if isinstance(value, (str, int, float, dict, type(None))) else repr(value)
+        for stage in NAMED:
+            if not isinstance(settings[stage], str | None):
+                settings[stage] = repr(settings[stage])
+        recorded: dict[str, Any] = as_json(settings)
+        return recorded
 
 
 def _fresh(stage: Any) -> Any:

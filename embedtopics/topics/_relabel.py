@@ -32,11 +32,6 @@ def checked_topic_id(result: TopicResult, topic: Any) -> int:
     raise InputError("topic", f"a label or an id {expected}", topic)
 
 
-def checked_topic_ids(result: TopicResult, topics: Any) -> tuple[int, ...]:
-    """Return distinct topic ids in ascending order, or raise InputError."""
-    return tuple(sorted({checked_topic_id(result, topic) for topic in np.atleast_1d(topics)}))
-
-
 def spell_topic(result: TopicResult, topic: int) -> str:
     """Return the id and label of a topic for messages."""
     return f"{topic} ({result.topics[topic].label})"

@@ -32,7 +32,6 @@ from embedtopics.topics._propagation import (
 )
 from embedtopics.topics._relabel import (
     checked_topic_id,
-    checked_topic_ids,
     keep_labels,
     regrouped,
     relabeled,
@@ -236,7 +235,7 @@ def remove(result: TopicResult, topics: int | Iterable[int]) -> TopicResult:
     InputError
         If there is no such topic.
     """
-    gone = checked_topic_ids(result, topics)
+    gone = sorted({checked_topic_id(result, topic) for topic in np.atleast_1d(np.asarray(topics))})
     n_texts = sum(result.topics[topic].size for topic in gone)
     names = ", ".join(spell_topic(result, topic) for topic in gone)
     message = f"removed {names}: {spell_count(n_texts, 'text is', 'texts are')} in no topic"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -204,17 +203,13 @@ def _with_terms(grown: TopicResult, added: Corpus, merged: Merged, update: bool)
         counted = count_by_settings(joined, term_settings_of(grown), languages_of(grown), common)
         return dataclasses.replace(grown, tokens=joined, term_counts=counted)
     before = grown.term_counts
-    counts = merged.put_rows(before.counts, _count_terms_of(grown, tokens))
+    counts = merged.put_rows(before.counts, count_known_terms(grown, tokens))
     term_counts = dataclasses.replace(before, counts=counts)
     return dataclasses.replace(grown, tokens=joined, term_counts=term_counts)
 
 
-def count_known_terms(result: TopicResult, texts: Sequence[str]) -> csr_matrix:
+def count_known_terms(result: TopicResult, tokens: TokenStream) -> csr_matrix:
     """Count the terms of a result in other texts: (n_texts, n_terms)."""
-    return _count_terms_of(result, tokenize(texts, rules=result.tokens.rules))
-
-
-def _count_terms_of(result: TopicResult, tokens: TokenStream) -> csr_matrix:
     terms, common = result.term_counts.terms, result.term_counts.function_words
     settings = dataclasses.replace(term_settings_of(result), min_df=1)
     counted = count_by_settings(tokens, settings, languages_of(result), common)

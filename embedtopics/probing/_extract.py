@@ -37,8 +37,9 @@ from embedtopics._utils.folders import (
 )
 from embedtopics.decisions import Decision, counted
 from embedtopics.encoders.sentence._checkpoint import Recipe
-from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, PlainVocabulary, load_vocabulary
-from embedtopics.encoders.sentence._running import longest_first, token_batches
+from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, load_vocabulary
+from embedtopics.encoders.sentence._running import TOKENS_ON_CPU, longest_first, token_batches
+from embedtopics.encoders.sentence._torch import TOKENS_ON_GPU
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.probing._layers import Layers, layer_numbers
 from embedtopics.probing._open import (
@@ -58,7 +59,7 @@ from embedtopics.probing._plan import (
     read_texts,
 )
 from embedtopics.probing.results import HiddenStates
-from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import FloatArray, Int64Array
 
 if TYPE_CHECKING:
     import torch
@@ -70,49 +71,42 @@ _MOST = float(np.finfo(np.float16).max)
 _EXTENSIONS = {"float16": "f16", "float32": "f32"}
 _BLOCK_BYTES = 128_000_000
 """Vectors that are held in memory and written at once."""
-_TOKENS_PER_BATCH = {"cpu": 512}
-_ON_A_GPU = 16_384
-"""Tokens of a batch, padding included."""
-
-Pooled = tuple[Int64Array, list[FloatArray]]
-"""The units with tokens in a batch, and at each layer the pooled tokens of each."""
 
 
 def pool_block(
     loaded: LayeredModel,
-    runs: Sequence[TokenSequence],
-    n_pieces: Int32Array,
-    *,
-    first_row: int,
+    plan: ExtractionPlan,
+    of_block: slice,
+    units: slice,
     layers: Sequence[int],
     pad_id: int,
     progress: Callable[[int], object],
 ) -> FloatArray:
     """Return the vectors of consecutive units at some layers, (n_layers, n_units, width)."""
+    runs, n_pieces = plan.runs[of_block], plan.n_pieces[units]
     pooled = np.zeros((len(layers), len(n_pieces), loaded.width), dtype=np.float32)
-    most_tokens = _TOKENS_PER_BATCH.get(loaded.device, _ON_A_GPU)
+    is_on_cpu = loaded.device == "cpu"
+    most_tokens = TOKENS_ON_CPU if is_on_cpu else TOKENS_ON_GPU
     order = longest_first([run.ids for run in runs], range(len(runs)))
     batches = [
         [runs[k] for k in order[batch]]
         for batch in token_batches([len(runs[k]) for k in order], most_tokens)
     ]
-
-    def run(batch_runs: list[TokenSequence]) -> Pooled:
-        return _pool_batch(loaded, batch_runs, layers, pad_id)
-
-    results = one_core_each(run, batches) if loaded.device == "cpu" else map(run, batches)
+    run = partial(_pool_batch, loaded, layers, pad_id)
+    results = one_core_each(run, batches) if is_on_cpu else map(run, batches)
     # A unit may have tokens in several windows, and so in several batches.
     for batch_runs, (rows, by_layer) in zip(batches, results, strict=True):
         for layer, vectors in enumerate(by_layer):
-            pooled[layer, rows - first_row] += vectors
+            pooled[layer, rows - units.start] += vectors
         progress(sum(map(len, batch_runs)))
     pooled /= np.maximum(n_pieces, 1).astype(np.float32)[:, None]
     return pooled
 
 
 def _pool_batch(
-    loaded: LayeredModel, runs: Sequence[TokenSequence], layers: Sequence[int], pad_id: int
-) -> Pooled:
+    loaded: LayeredModel, layers: Sequence[int], pad_id: int, runs: Sequence[TokenSequence]
+) -> tuple[Int64Array, list[FloatArray]]:
+    """Return the units with tokens in a batch, and at each layer the summed tokens of each."""
     import torch
 
     n_tokens = len(runs[0])
@@ -266,14 +260,6 @@ def random_states(
         return hidden_states(texts, model, **options)
 
 
-_CAUSAL = Decision(
-    "probing",
-    "causal",
-    True,
-    "The model is a decoder: the vectors of a word depend only on the words before it.",
-)
-
-
 def _open_same(out: Path, layers: Layers, description: dict[str, Any]) -> HiddenStates:
     """Open a folder, and refuse states of another encoder, other texts or other options."""
     states, about = open_store(out)
@@ -306,13 +292,17 @@ def _extract(
         max_length=recipe.max_length,
         show_progress=show_progress,
     )
-    n_clipped = _write_blocks(folder, numbers, description, loaded, vocabulary, plan, show_progress)
+    dtype, pad_id = description["dtype"], vocabulary.pad_id
+    n_clipped = _write_blocks(folder, numbers, dtype, loaded, pad_id, plan, show_progress)
     decisions = []
     if recipe.prompt:
         message = f"The prompt {recipe.prompt!r} is not prepended to the texts."
         decisions.append(Decision("probing", "prompt", recipe.prompt, message))
     if loaded.is_causal:
-        decisions.append(_CAUSAL)
+        message = (
+            "The model is a decoder: the vectors of a word depend only on the words before it."
+        )
+        decisions.append(Decision("probing", "causal", True, message))
     note = partial(counted, "probing")
     n_missing = int((plan.n_pieces == 0).sum())
     decisions += note("missing_words", n_missing, "words have no token, and so no vector.")
@@ -345,42 +335,26 @@ def _extract(
 def _write_blocks(
     folder: Path,
     layers: Sequence[int],
-    description: dict[str, Any],
+    dtype: str,
     loaded: LayeredModel,
-    vocabulary: PlainVocabulary,
+    pad_id: int,
     plan: ExtractionPlan,
     show_progress: bool | None,
 ) -> int:
     """Run and write all blocks; return how many numbers float16 could not hold."""
-    n_clipped = 0
+    n_clipped, total = 0, sum(map(len, plan.runs))
     most_tokens = max(1, _BLOCK_BYTES // (4 * len(layers) * loaded.width))
-    total = sum(map(len, plan.runs))
     with progress_bar(
         total=total, unit="token", description="Extracting", show=show_progress
     ) as bar:
         for runs, units in cut_into_blocks(plan, most_tokens):
-            vectors = pool_block(
-                loaded,
-                plan.runs[runs],
-                plan.n_pieces[units],
-                first_row=units.start,
-                layers=layers,
-                pad_id=vocabulary.pad_id,
-                progress=bar.update,
-            )
-            n_clipped += append_block(folder, layers, vectors, description["dtype"])
-    return n_clipped
-
-
-def append_block(folder: Path, layers: Sequence[int], vectors: FloatArray, dtype: str) -> int:
-    """Append vectors, (n_layers, n_new, width); return how many numbers were clipped."""
-    n_clipped = 0
-    for number, layer in zip(layers, vectors, strict=True):
-        if dtype == "float16":
-            n_clipped += int((np.abs(layer) > _MOST).sum())
-            np.clip(layer, -_MOST, _MOST, out=layer)
-        with (folder / f"layer-{number:02d}.{_EXTENSIONS[dtype]}").open("ab") as file:
-            file.write(layer.astype(np.dtype(dtype).newbyteorder("<")).data)
+            vectors = pool_block(loaded, plan, runs, units, layers, pad_id, bar.update)
+            for number, layer in zip(layers, vectors, strict=True):
+                if dtype == "float16":
+                    n_clipped += int((np.abs(layer) > _MOST).sum())
+                    np.clip(layer, -_MOST, _MOST, out=layer)
+                with (folder / f"layer-{number:02d}.{_EXTENSIONS[dtype]}").open("ab") as file:
+                    file.write(layer.astype(np.dtype(dtype).newbyteorder("<")).data)
     return n_clipped
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import warnings
 from collections import Counter
@@ -28,7 +27,7 @@ from embedtopics.probing._extract import hidden_states
 from embedtopics.probing._layers import layer_numbers, pooled
 from embedtopics.probing._plan import word_spans
 from embedtopics.probing.results import Positions, intervals
-from embedtopics.probing.words._uses import word_key
+from embedtopics.probing.words._uses import similar_words, word_key
 from embedtopics.protocols import Float64Array, Int64Array, RandomState
 
 if TYPE_CHECKING:
@@ -54,16 +53,15 @@ class _AxisReading:
     alone, are the mean vector of the words at `layer`, less `center`. Both have length one.
     """
 
-    def __init__(self, key: Any, encoder: BaseEncoder, layer: Any, shown: bool | None) -> None:
-        self.key, self.encoder, self.layer, self.shown = key, encoder, layer, shown
+    def __init__(
+        self, key: Any, encoder: BaseEncoder, layer: Any, shown: bool | None, texts: list[str]
+    ) -> None:
+        self.key, self.encoder, self.shown = key, encoder, shown
+        self.layer: Any = None
         if layer is not None and (is_whole(layer) or encoder.transformer is not None):
             layers = hidden_states(["-"], encoder, show_progress=False).layers
             middle = round(DEPTH * layers[-1])
             self.layer = layer_numbers(middle if layer == "middle" else layer, layers)[0]
-        else:
-            self.layer = None
-
-    def read(self, texts: list[str]) -> Self:
         spans = (text[begin:end] for text in texts for begin, end in word_spans(text))
         self.n_uses = Counter(map(word_key, spans))
         self.places = {word: place for place, word in enumerate(self.n_uses)}
@@ -77,7 +75,6 @@ class _AxisReading:
             self.texts = np.hstack([self.texts, self._centered(means, sizes)])
         uses = {w: n for w, n in self.n_uses.items() if n >= MIN_USES and w[0].isalpha()}
         self.frequent = sorted(uses, key=lambda word: (-uses[word], word))[:MOST_WORDS]
-        return self
 
     def _sentences(self, texts: Sequence[str], notes: list[Decision] | None = None) -> Float64Array:
         encoding = self.encoder.encode_with_report(texts, show_progress=self.shown)
@@ -237,8 +234,9 @@ class Scale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         opened = resolve_encoder(encoder).fitted_to(texts)
         key = (opened.fingerprint or id(opened), self.layer, corpus.distinct().hashes.tobytes())
         if getattr(self, "_reading", None) is None or self._reading.key != key:
-            opened_reading = _AxisReading(key, opened, self.layer, self.show_progress)
-            self._reading: _AxisReading = opened_reading.read(texts)
+            self._reading: _AxisReading = _AxisReading(
+                key, opened, self.layer, self.show_progress, texts
+            )
         reading, self.decisions_ = self._reading, list(self._reading.decisions)
         words = [*reading.frequent, *_rare_seeds(seeds, reading)]
         vectors = reading.of_words(words)
@@ -258,13 +256,13 @@ class Scale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked_seeds(self, scores: Any) -> dict[str, int]:
         """Return the side of each seed, 1 or -1, in alphabetical order."""
-        sides = {"positive": self.positive, "negative": self.negative}
+        seeds: dict[str, int] = {}
         if scores is not None:
             if self.positive or self.negative:
                 raise InputError("y", "left out for seeds, which define the axis", found="scores")
-            return {}
-        seeds: dict[str, int] = {}
-        for (name, several), side in zip(sides.items(), (1, -1), strict=True):
+            return seeds
+        sides = (("positive", self.positive, 1), ("negative", self.negative, -1))
+        for name, several, side in sides:
             if isinstance(several, str) or not several or not all(map(str.strip, several)):
                 raise InputError(name, "a list of one or more words or texts", several)
             keys = [" ".join(one.split()) for one in several]
@@ -434,14 +432,9 @@ class Scale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def _rare_seeds(seeds: dict[str, int], reading: _AxisReading) -> list[str]:
     """Return seed words that are not frequent; refuse those that do not occur."""
-    words, spelled = [one for one in seeds if " " not in one], []
-    unknown = [one for one in words if one not in reading.n_uses]
-    for one in unknown:
-        near = [word for word in reading.n_uses if abs(len(word) - len(one)) <= 2]
-        close = difflib.get_close_matches(one, near, n=3, cutoff=0.75)
-        spelled.append(repr(one) + (f" (similar: {', '.join(close)})" if close else ""))
-    if unknown:
+    words = [one for one in seeds if " " not in one]
+    if unknown := [one for one in words if one not in reading.n_uses]:
         name = "positive" if seeds[unknown[0]] > 0 else "negative"
-        remedy = "leave out words that do not occur"
-        raise InputError(name, "words of the texts", None, remedy, found=", ".join(spelled))
+        remedy, listed = similar_words(reading.n_uses, unknown[0]), ", ".join(map(repr, unknown))
+        raise InputError(name, "words of the texts", remedy=remedy, found=listed)
     return sorted(set(words).difference(reading.frequent))

@@ -211,7 +211,7 @@ def test_seed_texts_and_rows_without_text(frame):
 @pytest.mark.parametrize(
     ("positive", "negative", "parameter", "says"),
     [
-        (["aple", "pear"], TRAINS, "positive", "'aple' (similar: apple)"),
+        (["aple", "pear"], TRAINS, "positive", "'aple'; similar words are 'apple'"),
         (FRUIT, ["rail", "Apple"], "negative", "both have 'apple'"),
         (FRUIT, [], "negative", "one or more"),
         ("apple", TRAINS, "positive", "a list"),

@@ -20,7 +20,7 @@ from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.evaluation._labels import silhouettes
-from embedtopics.probing._layers import Space, blocks, lengths_of, open_space
+from embedtopics.probing._layers import Space, blocks, open_space
 from embedtopics.probing.results import GeometryScore, HiddenStates
 from embedtopics.probing.words.results import (
     SenseSeparation,
@@ -366,8 +366,6 @@ def _principal_axes(centred: Float64Array) -> Float64Array:
     return axes
 
 
-MEASURES = ("1-NN accuracy", "centroid accuracy", "silhouette")
-MAJORITY = "majority"
 QUERIES_AT_ONCE = 1024
 
 
@@ -380,10 +378,9 @@ def sense_separation(
 ) -> SenseSeparation:
     """Measure how well each layer separates labelled senses of a word.
 
-    "1-NN accuracy" assigns each use the sense of the nearest other use of the word, and "centroid
-    accuracy" the sense with the nearest centroid; both exclude uses in the same text and in texts
-    with the same wording. "silhouette" is the mean silhouette of the senses by cosine. "majority"
-    is the share of the most frequent sense, a baseline for the accuracies.
+    "1-NN accuracy" assigns each use the sense of the nearest other use of the word, outside of its
+    text and texts with the same wording. "silhouette" is the mean silhouette of the senses by
+    cosine. "majority" is the share of the most frequent sense, a baseline for the accuracy.
 
     Parameters
     ----------
@@ -417,28 +414,29 @@ def sense_separation(
     message = f"of {len(rows)} uses without a sense were left out."
     decisions = counted("probing", "uses_left_out", len(rows) - len(labelled), message)
     order = labelled[by_text(states, rows[labelled])]
-    uses, names = rows[order], np.unique(senses[order])
-    classes = np.searchsorted(names, senses[order])
+    uses = rows[order]
+    names, classes = np.unique(senses[order], return_inverse=True)
     texts = numbered([states.texts[text] for text in states.of_text[uses]])
     if len(names) < 2 or texts.max() < 1:
         raise InputError("labels", "of two senses or more, in at least two texts")
-    columns = [(classes == np.bincount(classes).argmax()).astype(np.float64)]
+    most_frequent = np.bincount(classes).argmax()
+    columns: dict[tuple[str, int | None], Float64Array] = {
+        ("majority", None): (classes == most_frequent).astype(np.float64)
+    }
     with one_blas_thread():
         for number in states.layers:
             vectors = open_space(states, number).unit(uses)
-            columns.append((classes[_nearest_elsewhere(vectors, texts)] == classes).astype(float))
-            columns.append((_nearest_centroid(vectors, classes, texts) == classes).astype(float))
-            columns.append(silhouettes(vectors, classes))
+            is_right = classes[_nearest_elsewhere(vectors, texts)] == classes
+            columns["1-NN accuracy", number] = is_right.astype(np.float64)
+            columns["silhouette", number] = silhouettes(vectors, classes)
     # The means, then those over resampled texts.
     n_texts = int(texts.max()) + 1
     by_text_sums = np.zeros((n_texts, len(columns) + 1))
-    np.add.at(by_text_sums, texts, np.stack([*columns, np.ones(len(uses))], axis=1))
+    np.add.at(by_text_sums, texts, np.stack([*columns.values(), np.ones(len(uses))], axis=1))
     resampled = resampled_sums(by_text_sums, seed=resolve_seed(random_state))
     sums = np.concatenate([by_text_sums.sum(axis=0)[None], resampled])
     drawn = sums[:, :-1] / sums[:, -1:]
-    measures: list[tuple[str, int | None]] = [(MAJORITY, None)]
-    measures += [(measure, number) for number in states.layers for measure in MEASURES]
-    least = np.array([-1.0 if measure == "silhouette" else 0.0 for measure, _ in measures])
+    least = np.array([-1.0 if measure == "silhouette" else 0.0 for measure, _ in columns])
     low, high = bounded_interval(drawn[0], drawn[1:], n_texts, bounds=(least, 1.0))
     return SenseSeparation(
         encoder=states.encoder,
@@ -446,7 +444,7 @@ def sense_separation(
         n_senses=len(names),
         rows=tuple(
             GeometryScore(*one, float(drawn[0, i]), float(low[i]), float(high[i]), len(uses))
-            for i, one in enumerate(measures)
+            for i, one in enumerate(columns)
         ),
         decisions=(*states.decisions, *decisions),
     )
@@ -460,19 +458,3 @@ def _nearest_elsewhere(vectors: Float64Array, texts: npt.NDArray[Any]) -> Int64A
         cosines[texts[part][:, None] == texts] = -np.inf
         nearest[part] = cosines.argmax(axis=1)
     return nearest
-
-
-def _nearest_centroid(
-    vectors: Float64Array, classes: npt.NDArray[Any], texts: npt.NDArray[Any]
-) -> Int64Array:
-    """Return the class whose mean, without the uses in the same text, is nearest."""
-    sizes = np.bincount(classes)
-    sums = np.array([vectors[classes == one].sum(axis=0) for one in range(len(sizes))])
-    predicted = np.empty(len(vectors), dtype=np.int64)
-    for in_text in pd.Series(texts).groupby(texts).indices.values():
-        others = sums.copy()
-        np.subtract.at(others, classes[in_text], vectors[in_text])
-        n_left = sizes - np.bincount(classes[in_text], minlength=len(sizes))
-        cosines = np.einsum("ij,kj->ik", vectors[in_text], others) / lengths_of(others)
-        predicted[in_text] = np.where(n_left > 0, cosines, -np.inf).argmax(axis=1)
-    return predicted

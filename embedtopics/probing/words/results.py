@@ -110,8 +110,8 @@ class SenseSeparation(ScoreTable[GeometryScore]):
     Parameters
     ----------
     rows : tuple of GeometryScore
-        "majority", a baseline without a layer, then "1-NN accuracy", "centroid accuracy" and
-        "silhouette" of each layer, with intervals over texts.
+        "majority", a baseline without a layer, then "1-NN accuracy" and "silhouette" of each layer,
+        with intervals over texts.
     decisions : tuple of Decision
     encoder, word : str
     n_senses : int

@@ -107,26 +107,15 @@ def pooled(states: HiddenStates) -> HiddenStates:
         raise InputError("states", "of words or tokens", found="those of texts")
     n = len(states.texts)
     of_text = np.arange(n, dtype=np.int32)
-    bounds = np.searchsorted(states.of_text, np.arange(n + 1))
     n_pieces = np.bincount(states.of_text[~states.missing], minlength=n).astype(np.int32)
-    spans = np.zeros((n, 2), dtype=np.int32)
-    filled = np.flatnonzero(np.diff(bounds))
-    spans[filled, 0] = states.spans[bounds[filled], 0]
-    spans[filled, 1] = states.spans[bounds[filled + 1] - 1, 1]
-    # A text without words takes the sentence number of the next.
-    sentences = of_text
-    if len(states):
-        sentences = states.sentences[np.minimum(bounds[:-1], len(states) - 1)]
     return replace(
         states,
-        words=tuple(
-            text[begin:end] for text, (begin, end) in zip(states.texts, spans.tolist(), strict=True)
-        ),
+        words=states.texts,
         vectors=tuple(_means(layer, states.of_text, n_pieces) for layer in states.vectors),
         of_text=of_text,
         position=np.zeros(n, dtype=np.int32),
-        sentences=sentences,
-        spans=spans,
+        sentences=of_text,
+        spans=np.array([(0, len(text)) for text in states.texts], dtype=np.int32).reshape(-1, 2),
         n_pieces=n_pieces,
         unit="text",
         folder="",

@@ -154,13 +154,10 @@ def token_task(
     labels_of = _labeller(sentences, task)
     rows, parts, more = split([key_of(one.words) for one in sentences], parts, random_state)
     labels = tuple(tuple(labels_of(sentences[place])) for place in rows)
-    values_in: dict[str, set[str]] = {part: set() for part in parts}
-    for of_sentence, part in zip(labels, parts, strict=True):
-        values_in[part].update(filter(None, of_sentence))
-    for part, values in values_in.items():
-        if not values:
-            raise InputError("task", f"a column with labels in {part}", task)
-    if len(set().union(*values_in.values())) < 2:
+    labelled = {part for part, of_sentence in zip(parts, labels, strict=True) if any(of_sentence)}
+    if lacking := sorted(set(parts) - labelled):
+        raise InputError("task", f"a column with labels in {lacking[0]}", task)
+    if len({label for of_sentence in labels for label in of_sentence if label}) < 2:
         raise InputError("task", "a column of two labels or more", task)
     return ProbeTask(
         name=task,
@@ -178,8 +175,9 @@ def _labeller(sentences: Sequence[Sentence], task: str) -> Callable[[Sentence], 
             raise InputError("treebanks", f"with heads, for {task!r}", found="none")
         return _head_distances
     column, _, key = task.partition(":")
-    name = task if all(task in sentence.columns for sentence in sentences) else column
-    lacking = next((one for one in sentences if name not in one.columns), None)
+    if all(task in sentence.columns for sentence in sentences):
+        column, key = task, ""
+    lacking = next((one for one in sentences if column not in one.columns), None)
     if lacking is not None:
         columns = ", ".join(lacking.columns)
         raise InputError("task", f'one of {columns}, or "{HEAD_DISTANCE}"', task)
@@ -187,12 +185,10 @@ def _labeller(sentences: Sequence[Sentence], task: str) -> Callable[[Sentence], 
     def labels_of(sentence: Sentence) -> list[str]:
         cells = [
             # An underscore is the lemma of an underscore.
-            cell if cell != "_" or (name == "lemma" and word == "_") else ""
-            for word, cell in zip(sentence.words, sentence.columns[name], strict=True)
+            cell if cell != "_" or (column == "lemma" and word == "_") else ""
+            for word, cell in zip(sentence.words, sentence.columns[column], strict=True)
         ]
-        if name != task:
-            cells = [features_of(cell).get(key, "") for cell in cells]
-        return cells
+        return [features_of(cell).get(key, "") for cell in cells] if key else cells
 
     return labels_of
 
@@ -466,13 +462,8 @@ def bigram_shift(sentences: Sequence[Sentence], parts: Sequence[str], seed: int)
 
 
 def tokens_of(sentence: Sentence) -> tuple[str, ...]:
-    """Return the tokens as they are written: multi-word tokens are one."""
-    inside = {place for begin, end in sentence.ranges for place in range(begin + 1, end)}
-    return tuple(
-        sentence.text[begin:end]
-        for place, (begin, end) in enumerate(sentence.spans)
-        if place not in inside
-    )
+    """Return the tokens as they are written: the words of a multi-word token have one span."""
+    return tuple(sentence.text[begin:end] for begin, end in dict.fromkeys(sentence.spans))
 
 
 def shifted(tokens: Sequence[str], existing: set[str], seed: int) -> tuple[str, ...] | None:

@@ -110,24 +110,21 @@ def _parse_sentence(
     multiword = {token["id"][0] - 1: token for token in others if token["id"][1] == "-"}
     tokens: list[tuple[str, bool]] = []
     token_of_word: list[int] = []
-    ranges: list[tuple[int, int]] = []
-    while len(token_of_word) < len(words):
-        begin = len(token_of_word)
+    n_multiword = 0
+    while (begin := len(token_of_word)) < len(words):
         token = multiword.get(begin, words[begin])
-        end = token["id"][2] if begin in multiword else begin + 1
-        if begin in multiword:
-            ranges.append((begin, end))
-        token_of_word += [len(tokens)] * (end - begin)
+        n_multiword += begin in multiword
+        n_words = token["id"][2] - begin if begin in multiword else 1
+        token_of_word += [len(tokens)] * n_words
         tokens.append((token["form"], "SpaceAfter=No" not in token["misc"].split("|")))
-    if len(token_of_word) != len(words) or len(ranges) != sum(t["id"][1] == "-" for t in others):
+    n_empty = sum(token["id"][1] == "." for token in others)
+    if len(token_of_word) != len(words) or n_multiword + n_empty != len(others):
         expected = "multi-word tokens that do not overlap or exceed the sentence"
         raise InputError(f"id in {source}", expected, row=row)
     text, spans, is_as_written = _located(tokens, parsed.metadata.get("text"))
     heads = _heads([token["head"] for token in words], f"head in {source}", row)
-    counts["multiword_tokens"] += len(ranges)
-    counts["empty_nodes"] += len(others) - len(ranges)
-    counts["texts_made"] += not is_as_written
-    counts["without_heads"] += not heads
+    counts.update(multiword_tokens=n_multiword, empty_nodes=n_empty)
+    counts.update(texts_made=not is_as_written, without_heads=not heads)
     return Sentence(
         id=parsed.metadata.get("sent_id") or number,
         text=text,
@@ -135,7 +132,6 @@ def _parse_sentence(
         columns={name: tuple(sys.intern(token[name]) for token in words) for name in COLUMNS},
         heads=heads,
         spans=tuple(spans[place] for place in token_of_word),
-        ranges=tuple(ranges),
     )
 
 

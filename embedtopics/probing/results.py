@@ -354,8 +354,6 @@ class Sentence:
         The head of each word, counted from 1; 0 for the root. Empty without a tree.
     spans : tuple of (int, int)
         First character of each word, or of its multi-word token, and the position after its end.
-    ranges : tuple of (int, int)
-        First word of each multi-word token, from 0, and the word after its last.
     """
 
     id: str
@@ -364,7 +362,6 @@ class Sentence:
     columns: Mapping[str, tuple[str, ...]]
     heads: tuple[int, ...] = ()
     spans: tuple[tuple[int, int], ...] = ()
-    ranges: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

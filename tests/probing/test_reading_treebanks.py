@@ -30,7 +30,7 @@ def test_words_are_the_units_and_multiword_tokens_their_place(written):
     assert (first.id, first.text) == ("fr-1", "Il parle du chat.")
     assert first.words == ("Il", "parle", "de", "le", "chat", ".")
     assert [first.text[a:b] for a, b in first.spans] == ["Il", "parle", "du", "du", "chat", "."]
-    assert first.ranges == ((2, 4),) and first.heads == (2, 0, 5, 5, 2, 2)
+    assert first.spans[2] == first.spans[3] and first.heads == (2, 0, 5, 5, 2, 2)
     assert first.columns["upos"] == ("PRON", "VERB", "ADP", "DET", "NOUN", "PUNCT")
     assert first.columns["misc"][4] == "SpaceAfter=No|Gloss=cat"
     assert set(first.columns) == set(bank.columns) == set(OTHERS)
@@ -148,7 +148,7 @@ def _sentences(draw):
     columns = {name: tuple(draw(_cell) for _ in range(n)) for name in OTHERS}
     columns["head"] = tuple(map(str, heads))
     id = f"s{draw(st.integers(0, 99))}"
-    return Sentence(id, text, words, columns, tuple(heads), tuple(spans), tuple(ranges))
+    return Sentence(id, text, words, columns, tuple(heads), tuple(spans))
 
 
 @given(st.lists(_sentences(), min_size=1, max_size=3))

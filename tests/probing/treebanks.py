@@ -38,11 +38,11 @@ def conllu(sentences):
     lines = []
     for one in sentences:
         lines += [f"# sent_id = {one.id}", f"# text = {one.text}"]
-        begins = dict(one.ranges)
         for place, word in enumerate(one.words):
-            if place in begins:
+            n_words = one.spans.count(one.spans[place])
+            if n_words > 1 and one.spans.index(one.spans[place]) == place:
                 begin, end = one.spans[place]
-                number = f"{place + 1}-{begins[place]}"
+                number = f"{place + 1}-{place + n_words}"
                 lines.append("\t".join([number, one.text[begin:end], *"________"]))
             head = str(one.heads[place]) if one.heads else "_"
             cells = [one.columns[name][place] for name in OTHERS]

@@ -117,27 +117,16 @@ def use_at(states: HiddenStates, row: int) -> WordUse:
     text = int(states.of_text[row])
     whole = states.texts[text]
     begin, end = (int(bound) for bound in states.spans[row])
-    number = states.sentences[row]
-    in_text = states.rows_of(text)
-    first, last = (
-        in_text.start + int(place)
-        for place in np.searchsorted(states.sentences[in_text], [number, number + 1])
-    )
+    in_text, number = states.rows_of(text), states.sentences[row]
+    first, last = np.searchsorted(states.sentences, [number, number + 1])
     # Marks before the first unit of a text and after its last belong to the sentence too.
     start = 0 if first == in_text.start else int(states.spans[first, 0])
     stop = len(whole) if last == in_text.stop else int(states.spans[last, 0])
     start, stop = min(start, begin), max(stop, end)
     sentence = whole[start:stop]
     start += len(sentence) - len(sentence.lstrip())
-    return WordUse(
-        int(row),
-        text,
-        int(states.position[row]),
-        states.words[row],
-        (begin, end),
-        sentence.strip(),
-        begin - start,
-    )
+    position, word = int(states.position[row]), states.words[row]
+    return WordUse(int(row), text, position, word, (begin, end), sentence.strip(), begin - start)
 
 
 def _listed(states: HiddenStates, rows: Int64Array) -> str:

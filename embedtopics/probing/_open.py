@@ -10,14 +10,13 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar, cast
 
 from embedtopics._utils.checks import checked_count
-from embedtopics._utils.display import one_line
-from embedtopics.encoders._base import require_torch
+from embedtopics.encoders._base import load_error, require_torch
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._checkpoint import Recipe
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._running import has_gpu
 from embedtopics.encoders.sentence._torch import load_model, silent_transformers
-from embedtopics.errors import InputError, ModelLoadError
+from embedtopics.errors import InputError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -46,29 +45,19 @@ def transformer_of(encoder: Any) -> SentenceEncoder:
 def load_layers(recipe: Recipe) -> LayeredModel:
     """Load a transformer, and see on two sequences that it has all layers, and whether causal."""
     device = "cuda" if has_gpu() else "cpu"
-    checkpoint = recipe.checkpoint
-    named = f"{checkpoint.folder} of the family {checkpoint.family!r}"
-    model: Any = load_model(checkpoint, trust_remote_code=recipe.trusts_code).to(device)
+    model: Any = load_model(recipe.checkpoint, trust_remote_code=recipe.trusts_code).to(device)
     import torch
 
     padding = getattr(model.config, "pad_token_id", None)
     one, two, three = [token for token in range(4) if token != padding][:3]
     ids = torch.tensor([[one, two], [one, three]], device=device)
-    try:
-        with torch.inference_mode():
-            output = model(
-                input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True
-            )
-        states = output.hidden_states
-        shapes = {tuple(layer.shape) for layer in states}
-    except Exception as error:  # models without layers, or of another kind, raise anything
-        message = (
-            f"{named} does not return its layers ({one_line(error)}); choose another checkpoint"
-        )
-        raise ModelLoadError(message) from None
+    mask = torch.ones_like(ids)
+    with torch.inference_mode():
+        states = model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
+    shapes = {tuple(layer.shape) for layer in states}
     if len(shapes) != 1 or states[0].shape[:2] != ids.shape:
-        message = f"layers of {named} have the shapes {sorted(shapes)}; choose another checkpoint"
-        raise ModelLoadError(message)
+        expected = f"layers of one shape in {recipe.checkpoint.folder}"
+        raise load_error(expected, sorted(shapes), "choose another checkpoint")
     is_causal = torch.equal(states[-1][0, 0], states[-1][1, 0])
     return LayeredModel(model, device, len(states), int(states[0].shape[2]), is_causal)
 
@@ -101,21 +90,15 @@ def random_model(encoder: Any, random_state: int) -> Iterator[SentenceEncoder]:
         # All but the weights that a tokenizer may be made of.
         for path in (*checkpoint.tokenizer_files, *checkpoint.folder.glob("*_config.json")):
             shutil.copyfile(path, folder / path.name)
-        try:
-            with silent_transformers(), torch.random.fork_rng(devices=[]):
-                config = AutoConfig.from_pretrained(
-                    checkpoint.folder, local_files_only=True, trust_remote_code=trusts_code
-                )
-                torch.default_generator.manual_seed(seed)  # not those of GPUs
-                model = architecture.from_config(
-                    config, dtype=torch.float32, trust_remote_code=trusts_code
-                )
-                model.save_pretrained(folder)
-        except Exception as error:  # transformers raises anything for a bad configuration
-            message = (
-                f"{checkpoint.folder} cannot be initialized ({one_line(error)}); choose another"
+        with silent_transformers(), torch.random.fork_rng(devices=[]):
+            config = AutoConfig.from_pretrained(
+                checkpoint.folder, local_files_only=True, trust_remote_code=trusts_code
             )
-            raise ModelLoadError(message) from None
+            torch.default_generator.manual_seed(seed)  # not those of GPUs
+            model = architecture.from_config(
+                config, dtype=torch.float32, trust_remote_code=trusts_code
+            )
+            model.save_pretrained(folder)
         encoder = SentenceEncoder(folder, max_length=recipe.max_length)
         name = f"{recipe.name} (random weights, random_state {seed})"
         encoder.recipe = replace(encoder.recipe, name=name)

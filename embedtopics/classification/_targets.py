@@ -82,7 +82,7 @@ def labelled_texts(
 
 def read_targets(y: Any, head: str, classes: Any = None, *, learned: bool = False) -> Targets:
     """Read the labels of each row; `classes` gives their order, `learned` those of a fit."""
-    order = None if classes is None else list(classes)
+    order = None if classes is None else [_python_value(one) for one in classes]
     if head == "multilabel":
         return _multilabel_targets(y, order, learned)
     values = _as_list(y)
@@ -100,7 +100,7 @@ def require_learnable(labelled: LabelledTexts) -> None:
     classes, codes = labelled.classes, labelled.codes
     if len(classes) > MAX_CLASSES:
         remedy = "name the column of labels, not one of ids or texts"
-        number = f"{len(classes):,} different labels, such as {classes[0]!r}"
+        number = f"{len(classes):,} different labels, such as {classes[0].item()!r}"
         expected = f"labels of at most {MAX_CLASSES} classes"
         raise InputError("y", expected, remedy=remedy, found=number)
     if len(classes) < 2 and codes.ndim == 1:
@@ -203,9 +203,13 @@ def _is_missing(value: Any) -> bool:
     return value is None or (np.ndim(value) == 0 and bool(pd.isna(value)))
 
 
+def _python_value(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _python_label(value: Any, row: int) -> Any:
     """Return a label as a Python string, integer or bool."""
-    value = value.item() if isinstance(value, np.generic) else value
+    value = _python_value(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)  # integers in a column with missing values
     if isinstance(value, (str, int)):

@@ -32,6 +32,12 @@ def test_the_order_of_ordered_classes_is_the_given_one():
     assert found.codes.tolist() == [0, 2, 1]
 
 
+def test_the_error_about_an_unknown_class_lists_the_classes_as_plain_values():
+    with refuses("y", row=1) as error:
+        read_targets([3, 2], "softmax", np.array([1, 3]), learned=True)
+    assert "one of the classes [1, 3]" in str(error.value)
+
+
 @pytest.mark.parametrize(
     "y",
     [

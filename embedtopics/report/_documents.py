@@ -26,6 +26,9 @@ WIDEST, GAP = 60, 4
 POINT = 12_700
 """Units of Word in a typographic point."""
 
+MARKDOWN = re.compile(r"[\\`*_\[\]|#<>~]|:(?=//)|(?<=www)\.", re.IGNORECASE)
+"""Characters to escape; an address without its ":" or "." is no link."""
+
 TEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "…": r"\dots{}",
@@ -153,9 +156,8 @@ def _write_markdown(title: str, sections: Sequence[Section], path: Path) -> None
 
 
 def _markdown(text: str) -> str:
-    """Escape a text so that it holds no markup, HTML included."""
-    line = cut(text, LENGTH)
-    return "".join(f"\\{c}" if c in "\\`*_[]|#<>~" else "&amp;" if c == "&" else c for c in line)
+    """Escape a text so that it holds no markup, HTML and bare addresses included."""
+    return MARKDOWN.sub(r"\\\g<0>", cut(text, LENGTH).replace("&", "&amp;"))
 
 
 def _write_latex(title: str, sections: Sequence[Section], path: Path) -> None:

@@ -90,6 +90,14 @@ def test_markdown_and_latex_hold_no_markup_of_texts(result, tmp_path):
     )
 
 
+def test_addresses_in_texts_are_no_links_in_markdown(result, tmp_path):
+    addresses = "See https://evil.example/a?b, HTTP://evil.example, ftp://x.y, (WWW.evil.example)"
+    result = topics.rename(result, {0: addresses})
+    text = report.write_report(result, tmp_path / "s.md").read_text("utf-8")
+    assert addresses in re.sub(r"\\(.)", r"\1", text)
+    assert not re.search(r"(?<!\\)://|www\.", text, re.IGNORECASE)
+
+
 def test_the_checklist_is_filled_with_what_was_done(result, scores, tmp_path):
     def states(**options):
         text = report.write_report(result, tmp_path / "c.md", **options).read_text("utf-8")

@@ -27,7 +27,7 @@ N_GROUPS, N_PERIODS = 6, 6
 
 NOT_DONE, BY_AUTHORS = "not done", "to be written by the authors"
 SOURCES = {"bert": "reimers2019", "minilm": "reimers2019", "e5": "wang2024"}
-SOURCES |= {"fasttext": "bojanowski2017", "tfidf": "deerwester1990"}
+SOURCES |= {"fasttext": "bojanowski2017", "lsa": "deerwester1990"}
 """Sources of encoders, by a part of their names."""
 
 

@@ -30,7 +30,7 @@ def _classification(report: ClassificationReport) -> tuple[str, list[Section]]:
     by_class = []
     for name in report.classes:
         scores = report.of(of="classifier", name=name)
-        figures = {one.metric: _spell(one) for one in scores}
+        figures = {one.metric.replace("f1", "F1"): _spell(one) for one in scores}
         by_class.append({"class": name, "texts": scores[0].n} | figures)
     summary = (
         f"{report.n:,} labelled test texts in {report.n_groups:,} groups of near-duplicates. The "

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import html
+import os
 import re
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
+from importlib import resources
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +17,6 @@ import numpy as np
 from embedtopics._utils.checks import require
 from embedtopics._utils.folders import replacing_file
 from embedtopics.plots._theme import cut
-from embedtopics.report import _markup as markup
 
 LENGTH, CELL, LONG = 8000, 4000, 700
 """Characters of a paragraph, of a cell, and of one that HTML folds and documents cut."""
@@ -29,10 +33,10 @@ POINT = 12_700
 MARKDOWN = re.compile(r"[\\`*_\[\]|#<>~]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 """Characters to escape; an address without its ":" or "." is no link."""
 
-TEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
+TEX = str.maketrans({character: f"\\{character}" for character in "&%$#_{}"} | {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "…": r"\dots{}",
-}  # fmt: skip
+})  # fmt: skip
 
 
 class Markup(str):
@@ -57,22 +61,29 @@ Show = Callable[[Any], Any]
 
 
 def _shown(
-    section: Section, paragraph: Show, items: Show, table: Callable[..., Any], figure: Show | None
+    sections: Sequence[Section],
+    heading: Show,
+    paragraph: Show,
+    items: Show,
+    table: Callable[..., Any],
+    figure: Show | None = None,
 ) -> list[Any]:
     """Return what functions make of the contents; documents have no function for figures."""
     shown = []
-    for content in section.contents:
-        if isinstance(content, Markup):
-            shown += [content] * (figure is not None)
-        elif isinstance(content, str):
-            shown.append(paragraph(content))
-        elif isinstance(content, list):
-            shown.append(items(content))
-        elif hasattr(content, "to_json") and hasattr(content, "layout"):
-            shown += [] if figure is None else [figure(content)]
-        else:
-            cells = _cells(content, LONG if figure is None else CELL)
-            shown.append(table(*cells) if any(cells) else paragraph("None."))
+    for section in sections:
+        shown.append(heading(section.heading))
+        for content in section.contents:
+            if isinstance(content, Markup):
+                shown += [content] * (figure is not None)
+            elif isinstance(content, str):
+                shown.append(paragraph(content))
+            elif isinstance(content, list):
+                shown.append(items(content))
+            elif hasattr(content, "to_json") and hasattr(content, "layout"):
+                shown += [] if figure is None else [figure(content)]
+            else:
+                cells = _cells(content, LONG if figure is None else CELL)
+                shown.append(table(*cells) if any(cells) else paragraph("None."))
     return shown
 
 
@@ -95,49 +106,127 @@ def _spell(value: Any) -> str:
     return "" if value is None else f"{value:,}" if whole else str(value)
 
 
-def html_sections(sections: Sequence[Section], figures: list[str] | None = None) -> list[str]:
-    """Return sections named after their headings; the JSON of figures is added to a list."""
-    drawn = [] if figures is None else figures
+def corpus_title(what: str, source: str, n_rows: int) -> str:
+    """Return a heading with the file of a corpus, or its number of rows."""
+    if PurePath(source).suffix:
+        return f"{what} {PurePath(source).name}"
+    return f"{what} 1 row" if n_rows == 1 else f"{what} {n_rows:,} rows"
 
-    def figure(content: Any) -> str:
-        drawn.append(content.to_json(engine="json"))
-        return f'<div id="place-figure-{len(drawn) - 1}"></div>'
+
+def text(value: object, length: int = 400) -> str:
+    """Return a value as escaped text on one line, cut with an ellipsis."""
+    return html.escape(cut(str(value), length))
+
+
+def html_table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table; the heads and cells are markup."""
+    names = "".join(f'<th scope="col">{head}</th>' for head in heads)
+    body = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return (
+        f'<div class="scroll"><table class="plain"><thead><tr>{names}</tr></thead>'
+        f"\n<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def html_sections(sections: Sequence[Section], figures: list[str]) -> str:
+    """Return sections named after their headings; the JSON of figures is added to a list."""
+
+    def heading(line: str) -> str:
+        name = re.sub(r"\W+", "-", line.lower()).strip("-")
+        return f'<section id="{name}">\n<h2>{text(line)}</h2>'
+
+    def paragraph(line: str) -> str:
+        return f"<p>{text(line, LENGTH)}</p>"
 
     def items(lines: list[str]) -> str:
-        return f"<ul>{''.join(f'<li>{markup.text(line, LENGTH)}</li>' for line in lines)}</ul>"
+        return f"<ul>{''.join(f'<li>{text(line, LENGTH)}</li>' for line in lines)}</ul>"
 
     def table(heads: list[str], rows: list[list[str]]) -> str:
-        names = [markup.text(head) for head in heads]
-        return markup.table(names, [[_html_cell(cell) for cell in row] for row in rows])
+        return html_table(map(text, heads), [map(_html_cell, row) for row in rows])
 
-    return [
-        markup.section(
-            re.sub(r"\W+", "-", each.heading.lower()),
-            markup.text(each.heading),
-            *_shown(each, lambda text: f"<p>{markup.text(text, LENGTH)}</p>", items, table, figure),
-        )
-        for each in sections
-    ]
+    def figure(content: Any) -> str:
+        figures.append(content.to_json(engine="json"))
+        return f'<div id="place-figure-{len(figures) - 1}"></div>'
+
+    parts = [_shown([each], heading, paragraph, items, table, figure) for each in sections]
+    return "\n".join(line for part in parts for line in [*part, "</section>"])
 
 
 def _html_cell(cell: str) -> str:
-    shown = f"<bdi>{markup.text(cell, CELL)}</bdi>"
+    shown = f"<bdi>{text(cell, CELL)}</bdi>"
     if len(cell) <= LONG:
         return shown
-    return f"<details><summary>{markup.text(cell, LONG // 2)}</summary><p>{shown}</p></details>"
+    return f"<details><summary>{text(cell, LONG // 2)}</summary><p>{shown}</p></details>"
+
+
+def html_page(
+    title: str,
+    style: str,
+    sections: str,
+    data: Sequence[str],
+    scripts: Sequence[str],
+    *,
+    has_plotly: bool = False,
+) -> str:
+    """Return a page without external resources that runs only these scripts.
+
+    `sections` and `data` are markup. Only Plotly may compile code and write styles into elements.
+    """
+    style = f"\n{style}"
+    return fill(
+        "page.html",
+        heading=text(title, 160),
+        style=style,
+        allowed_scripts=" ".join([*map(_hash, scripts), *["'unsafe-eval'"] * has_plotly]),
+        allowed_styles="'unsafe-inline'" if has_plotly else _hash(style),
+        sections=sections,
+        scripts="\n".join([*data, *(f"<script>{script}</script>" for script in scripts)]),
+    )
+
+
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def asset(name: str) -> str:
+    """Return a file of this folder."""
+    return resources.files("embedtopics.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def fill(name: str, **values: Any) -> Markup:
+    """Return a template of this folder with its values, which are markup."""
+    return Markup(asset(name).format(**values))
+
+
+def data_script(name: str, json: str) -> str:
+    """Return data for the page's script, escaped so that no markup can end the element."""
+    for character in "<>&":
+        json = json.replace(character, f"\\u{ord(character):04x}")
+    return f'<script type="application/json" id="{name}">{json}</script>'
+
+
+def write_page(page: str, path: Path) -> Path:
+    """Write a page to a temporary file and move it, so that the page is complete or absent."""
+    with (
+        replacing_file(path) as temporary,
+        temporary.open("x", encoding="utf-8", newline="\n") as file,
+    ):
+        file.write(page)
+        file.flush()
+        os.fsync(file.fileno())
+    return path
 
 
 def _write_html(title: str, sections: Sequence[Section], path: Path) -> None:
     from plotly.offline import get_plotlyjs
 
     figures: list[str] = []
-    body, style = html_sections(sections, figures), markup.asset("page.css")
-    data = [markup.data_script(f"figure-{i}", figure) for i, figure in enumerate(figures)]
-    scripts = [get_plotlyjs(), markup.asset("figures.js")] if figures else []
-    heading, compiles = markup.text(title, 160), bool(figures)
-    markup.write_page(
-        markup.html_page(heading, style, body, data, scripts, compiles=compiles), path
-    )
+    body = html_sections(sections, figures)
+    data = [data_script(f"figure-{i}", figure) for i, figure in enumerate(figures)]
+    scripts = [get_plotlyjs(), asset("figures.js")] if figures else []
+    style, has_plotly = asset("page.css"), bool(figures)
+    write_page(html_page(title, style, body, data, scripts, has_plotly=has_plotly), path)
 
 
 def _write_markdown(title: str, sections: Sequence[Section], path: Path) -> None:
@@ -148,16 +237,16 @@ def _write_markdown(title: str, sections: Sequence[Section], path: Path) -> None
         lines = [f"| {' | '.join(map(_markdown, row))} |" for row in [heads, *rows]]
         return "\n".join([lines[0], f"|{' --- |' * len(heads)}", *lines[1:]])
 
-    parts = [f"# {_markdown(title)}"]
-    for each in sections:
-        parts.append(f"## {_markdown(each.heading)}")
-        parts += _shown(each, _markdown, items, table, None)
-    markup.write_page("\n\n".join(parts) + "\n", path)
+    def heading(line: str) -> str:
+        return f"## {_markdown(line)}"
+
+    parts = _shown(sections, heading, _markdown, items, table)
+    write_page("\n\n".join([f"# {_markdown(title)}", *parts]) + "\n", path)
 
 
-def _markdown(text: str) -> str:
+def _markdown(line: str) -> str:
     """Escape a text so that it holds no markup, HTML and bare addresses included."""
-    return MARKDOWN.sub(r"\\\g<0>", cut(text, LENGTH).replace("&", "&amp;"))
+    return MARKDOWN.sub(r"\\\g<0>", cut(line, LENGTH).replace("&", "&amp;"))
 
 
 def _write_latex(title: str, sections: Sequence[Section], path: Path) -> None:
@@ -165,12 +254,12 @@ def _write_latex(title: str, sections: Sequence[Section], path: Path) -> None:
         listed = "\n".join(f"\\item {_tex(line)}" for line in lines)
         return f"\\begin{{itemize}}\n{listed}\n\\end{{itemize}}"
 
-    parts = [markup.asset("study.tex"), f"\\title{{{_tex(title)}}}\\date{{}}"]
-    parts.append("\\begin{document}\n\\maketitle")
-    for each in sections:
-        parts.append(f"\\section*{{{_tex(each.heading)}}}")
-        parts += _shown(each, _tex, items, _longtable, None)
-    markup.write_page("\n\n".join([*parts, "\\end{document}"]) + "\n", path)
+    def heading(line: str) -> str:
+        return f"\\section*{{{_tex(line)}}}"
+
+    head = [asset("study.tex"), f"\\title{{{_tex(title)}}}\\date{{}}"]
+    body = ["\\begin{document}\n\\maketitle", *_shown(sections, heading, _tex, items, _longtable)]
+    write_page("\n\n".join([*head, *body, "\\end{document}"]) + "\n", path)
 
 
 def _widths(heads: list[str], rows: list[list[str]]) -> list[float]:
@@ -193,8 +282,8 @@ def _longtable(heads: list[str], rows: list[list[str]]) -> str:
     return "\n".join([begin, head, *lines[1:], r"\bottomrule", r"\end{longtable}}"])
 
 
-def _tex(text: str) -> str:
-    return "".join(TEX.get(character, character) for character in cut(text, LENGTH))
+def _tex(line: str) -> str:
+    return cut(line, LENGTH).translate(TEX)
 
 
 def _write_word(title: str, sections: Sequence[Section], path: Path) -> None:
@@ -204,9 +293,15 @@ def _write_word(title: str, sections: Sequence[Section], path: Path) -> None:
     width = page.page_width - page.left_margin - page.right_margin
     document.styles["Light Shading"].font.size = 8 * POINT
 
+    def heading(line: str) -> None:
+        document.add_heading(cut(line, CELL), 1)
+
+    def paragraph(line: str, style: str | None = None) -> None:
+        document.add_paragraph(cut(line, LENGTH), style)
+
     def items(lines: list[str]) -> None:
         for line in lines:
-            document.add_paragraph(cut(line, LENGTH), style="List Bullet")
+            paragraph(line, "List Bullet")
 
     def table(heads: list[str], rows: list[list[str]]) -> None:
         grid = document.add_table(rows=1 + len(rows), cols=len(heads), style="Light Shading")
@@ -216,13 +311,11 @@ def _write_word(title: str, sections: Sequence[Section], path: Path) -> None:
             column.width = space  # LibreOffice reads the columns, Word the cells
         # Reading a row builds the list of its cells; a table builds all of them each time.
         for row, texts in zip(grid.rows, [heads, *rows], strict=True):
-            for cell, text, space in zip(row.cells, texts, widths, strict=True):
-                cell.text, cell.width = text, space
+            for cell, content, space in zip(row.cells, texts, widths, strict=True):
+                cell.text, cell.width = content, space
 
     document.add_heading(cut(title, CELL), 0)
-    for each in sections:
-        document.add_heading(cut(each.heading, CELL), 1)
-        _shown(each, lambda text: document.add_paragraph(cut(text, LENGTH)), items, table, None)
+    _shown(sections, heading, paragraph, items, table)
     with replacing_file(path) as fresh:
         document.save(fresh)
 

@@ -12,11 +12,18 @@ import numpy as np
 
 from embedtopics.errors import InputError, MissingExtraError
 from embedtopics.plots._colors import topic_colors
-from embedtopics.report._documents import html_sections
-from embedtopics.report._markup import asset, corpus_title, html_page, text
+from embedtopics.plots._comparison import count_columns
+from embedtopics.report._documents import (
+    Section,
+    asset,
+    corpus_title,
+    fill,
+    html_page,
+    html_sections,
+    text,
+)
 from embedtopics.report._page_data import Content, Panel, page_data
-from embedtopics.report._sections import summary
-from embedtopics.report._study import Checks, study_sections
+from embedtopics.report._study import Checks, encoder_name, study_sections
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends.results import NO_TOPIC
 
@@ -138,33 +145,52 @@ def explorer_html(
         heading=title or corpus_title("Topics of", result.corpus.source, len(result.corpus)),
         themes=result.themes if len(result.themes) < result.n_topics else (),
     )
-    sections = ['<div id="study">', summary(result), *html_sections(parts), "</div>"]
-    return linked_page(content, sections)
+    return linked_page(content, _figures(result), parts)
 
 
-def linked_page(content: Content, sections: Sequence[str]) -> str:
-    """Return a page of linked maps, with sections below them."""
-    return html_page(
-        text(content.heading, 160),
-        asset("explorer.css"),
-        [asset("explorer.html").replace("{maps}", _maps(content.panels)), *sections],
-        page_data(content),
-        [asset(name) for name in _SCRIPTS],
-        inline_styles=False,
-    )
+def _figures(result: TopicResult) -> list[tuple[str, str]]:
+    """Return the names and values, as markup, of the most important figures."""
+    figures = [
+        ("Rows", f"{len(result.documents.of_row):,}"),
+        ("Distinct documents", f"{len(result.documents):,}"),
+        ("Topics", f"{result.n_topics:,}"),
+        ("In a topic", f"{result.coverage:.1%}"),
+    ]
+    if result.stability is not None and len(result.stability.adjusted_rand):
+        index = float(result.stability.adjusted_rand.mean())
+        figures.append(("Agreement of replicates (ARI)", f"{index:.2f}"))
+    if encoder := encoder_name(result):
+        figures.append(("Encoder", text(encoder, 60)))
+    if (times := result.corpus.time) is not None and times.notna().any():
+        first, last = (time.date().isoformat() for time in (times.min(), times.max()))
+        period = f'<span class="nowrap">{first}</span> &ndash; <span class="nowrap">{last}</span>'
+        figures.append(("Period", period))
+    return figures
+
+
+def linked_page(
+    content: Content, figures: Iterable[tuple[str, str]], sections: Sequence[Section]
+) -> str:
+    """Return a page of linked maps, with figures (names and markup) and sections below them."""
+    tiles = "\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
+    below = html_sections(sections, [])
+    body = fill("explorer.html", maps=_maps(content.panels), tiles=tiles, sections=below)
+    scripts = [asset(name) for name in _SCRIPTS]
+    return html_page(content.heading, asset("explorer.css"), body, page_data(content), scripts)
 
 
 def _maps(panels: Sequence[Panel]) -> str:
     """Return the elements of the maps."""
-    columns = len(panels) if len(panels) < 4 else 2 if len(panels) == 4 else 3
-    figures = ""
+    figures = []
     for i, panel in enumerate(panels):
         name = text(panel.name, 60)
-        caption = f"<figcaption><bdi>{name}</bdi></figcaption>" if name else ""
-        figures += (
-            f'<figure class="panel">{caption}<div {"" if i else "id=map "}class="map" tabindex="0" '
-            f'role="application" aria-label="Map of the documents{": " if name else ""}{name}" '
-            'aria-describedby="map-help"><canvas></canvas><canvas></canvas><canvas></canvas>'
-            f"{'' if i else '<p id=busy>Loading &hellip;</p>'}</div></figure>"
+        figures.append(
+            fill(
+                "explorer_map.html",
+                caption=f"<figcaption><bdi>{name}</bdi></figcaption>" if name else "",
+                id="" if i else ' id="map"',
+                label=f"Map of the documents{': ' * bool(name)}{name}",
+                busy="" if i else '<p id="busy">Loading &hellip;</p>',
+            )
         )
-    return f'<div id="maps" data-columns="{columns}">{figures}</div>'
+    return f'<div id="maps" data-columns="{count_columns(len(panels))}">{"".join(figures)}</div>'

@@ -20,7 +20,7 @@ from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.plots._colors import NOISE_COLOR
 from embedtopics.plots._labels import densest_points
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
-from embedtopics.report._markup import data_script
+from embedtopics.report._documents import data_script
 from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics.results import Theme
 

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.display import Displayed
+from embedtopics.annotation.results import StudyReport
+from embedtopics.classification.results import ClassificationReport, Score
 from embedtopics.comparison.results import Comparison
 from embedtopics.errors import InputError
 from embedtopics.evaluation.results import SheetScore
+from embedtopics.plots._classification import confusion, prevalence, reliability, risk_coverage
+from embedtopics.plots._layers import layers
+from embedtopics.plots._learning import before_after, learning_curves
+from embedtopics.probing.results import LayerScores
 from embedtopics.report._comparison import comparison_html
-from embedtopics.report._documents import FORMATS, Section
+from embedtopics.report._documents import FORMATS, Section, Table, corpus_title, write_page
 from embedtopics.report._explorer import explorer_html
-from embedtopics.report._markup import corpus_title, write_page
-from embedtopics.report._pages import PAGES, Reported
 from embedtopics.report._study import Checks, record_sections, study_sections
 from embedtopics.topics.results import TopicResult
+from embedtopics.training.results import TrainingReport
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MAX_CLASSES = 40
+"""Classes of the confusion figure."""
+
+Reported = ClassificationReport | StudyReport | TrainingReport | LayerScores
 
 
 def write_report(
@@ -111,3 +121,104 @@ def write_report(
         raise InputError("result", f"one of {types}", result)
     FORMATS[suffix](title or heading, sections, path)
     return path
+
+
+def _classification(report: ClassificationReport) -> tuple[str, list[Section]]:
+    """Return the report of a classifier."""
+    times = "once" if report.n_looks == 1 else f"{report.n_looks:,} times"
+    models = dict.fromkeys(one.of for one in report.of(name=None))
+    by_model = [{"model": of, **_figures(report.of(of=of, name=None))} for of in models]
+    of_class = {name: report.of(of="classifier", name=name) for name in report.classes}
+    by_class = [
+        {"class": name, "texts": scores[0].n, **_figures(scores)}
+        for name, scores in of_class.items()
+    ]
+    summary = (
+        f"{report.n:,} labelled test texts in {report.n_groups:,} groups of near-duplicates. The "
+        f"classifier was evaluated on them {times}. Changes made because of an evaluation make the "
+        "next figures too high."
+    )
+    calibration = f"Expected calibration error: {report.calibration_error:.3f}."
+    note = "Brackets contain 95 % bootstrap intervals over texts."
+    sections = [
+        Section("Summary", [summary, calibration]),
+        Section("Comparison with baselines", [note, _table(by_model)]),
+        Section("Scores by class", [_table(by_class)]),
+    ]
+    if report.confusion is not None and len(report.classes) <= MAX_CLASSES:
+        sections.append(Section("Confusion of classes", [confusion(report)]))
+    sections.append(Section("Calibration: confidence and accuracy", [reliability(report)]))
+    if report.risk_coverage is not None:
+        sections.append(Section("Error at lower coverage", [risk_coverage(report)]))
+    return "Report of a classifier", sections
+
+
+def _figures(scores: Sequence[Score]) -> dict[str, str]:
+    """Return metrics with their intervals; a class that is never predicted has no precision."""
+    return {
+        one.metric.replace("f1", "F1"): f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
+        if one.low == one.low
+        else "\u2013"
+        for one in scores
+    }
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    heads = list(dict.fromkeys(head for row in rows for head in row))
+    return Table(heads, [[row.get(head) for head in heads] for row in rows])
+
+
+def _training(report: TrainingReport) -> tuple[str, list[Section]]:
+    """Return a training run: the verdict, its evidence, the curves and the effect."""
+    diagnosis = report.diagnosis
+    weights = f"of step {report.best_step:,}" if report.best_step else "unchanged"
+    run = f"{report.objective} from {report.base}: {report.n_steps:,} steps. The weights are "
+    evidence = [each.says for each in diagnosis.evidence] or ["None."]
+    sections = [
+        Section("Summary", [f"Verdict: {diagnosis.verdict}.", f"{run}{weights}.", evidence]),
+        Section("Advice", [list(diagnosis.advice) or ["None."]]),
+        Section("Learning curves", [learning_curves(report)]),
+    ]
+    if report.before_after:
+        scores = _table([vars(change) for change in report.before_after])
+        sections.append(Section("Before and after training", [before_after(report.before_after)]))
+        sections.append(Section("Scores", [scores]))
+    return f"Training of {Path(report.folder).name}", sections
+
+
+def _probing(scores: LayerScores) -> tuple[str, list[Section]]:
+    """Return the scores of a probe by layer."""
+    summary = (
+        f"{scores.task}, {scores.encoder}: {len(scores.labels):,} classes, {scores.n_train:,} "
+        f"units to train on and {scores.n_test:,} to test on."
+    )
+    return "Probes", [
+        Section("Summary", [summary]),
+        Section("Scores by layer", [layers(scores)]),
+        Section("Scores", [scores.to_frame()]),
+    ]
+
+
+def _study(report: StudyReport) -> tuple[str, list[Section]]:
+    """Return an annotation study."""
+    n = report.progress
+    summary = (
+        f"{n['labelled']:,} of {n['texts']:,} distinct texts have a label: {n['teach']:,} were "
+        f"picked for the model, {n['count']:,} were drawn at random. Shares and quality are "
+        f"estimated from the random texts. No model learns from the {n['test']:,} test texts."
+    )
+    sections = [Section("Summary", [summary])]
+    if report.shares is not None:
+        shares = prevalence(report.shares)
+        sections.append(Section("Share of each label in the distinct texts", [shares]))
+    tables = [Section(heading, [frame]) for heading, frame in report.tables.items()]
+    return "Annotation study", [*sections, *tables]
+
+
+PAGES: Mapping[type, Callable[[Any], tuple[str, list[Section]]]] = {
+    ClassificationReport: _classification,
+    StudyReport: _study,
+    TrainingReport: _training,
+    LayerScores: _probing,
+}
+"""What describes each kind of result: title and sections."""

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import html
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from embedtopics._utils.display import Displayed, excerpt
+from embedtopics._utils.checks import is_whole
+from embedtopics._utils.display import Displayed, excerpt, spell_count
 from embedtopics.corpus._texts import EMPTY, MISSING
 from embedtopics.decisions import Decision
 from embedtopics.evaluation.results import SheetScore
-from embedtopics.report._documents import Markup, Section, Table
-from embedtopics.report._markup import asset, flatten
-from embedtopics.report._sections import encoder_name, methods_text, topics_section
-from embedtopics.topics.results import Edit, Reason, TopicResult
+from embedtopics.plots._colors import topic_colors
+from embedtopics.protocols import BoolArray
+from embedtopics.report._documents import Markup, Section, Table, asset, fill, text
+from embedtopics.topics.results import Edit, Reason, Topic, TopicResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +32,20 @@ NOT_DONE, BY_AUTHORS = "not done", "to be written by the authors"
 SOURCES = {"bert": "reimers2019", "minilm": "reimers2019", "e5": "wang2024"}
 SOURCES |= {"fasttext": "bojanowski2017", "lsa": "deerwester1990"}
 """Sources of encoders, by a part of their names."""
+
+PERSISTENCE = "Persistence is the range of density levels over which a topic is one cluster."
+RECURRENCE = (
+    "Recurrence is the mean Jaccard overlap of a topic with its best match among the topics of "
+    "{n_replicates} random subsets of the documents (replicates). Brackets contain 90 % of the "
+    "replicates. Paler topics have a lower recurrence."
+)
+IN_METHODS = (
+    "rows_taken", "sample", "passages", "empty", "duplicates", "truncated", "long_texts",
+    "labels", "manual_labels", "seed_words", "names", "names_without_texts", "guided_topics",
+    "seeds_without_topic", "labels_respected", "n_topics", "languages", "boilerplate",
+    "accounts", "closing_words", "stop_words", "function_words",
+)  # fmt: skip
+"""Decisions whose messages belong to the methods."""
 
 
 class Checks(NamedTuple):
@@ -51,7 +68,7 @@ def study_sections(
     sections = [
         Section("Methods", [methods_text(result)]),
         Section("Sample and exclusions", [_sample(result)]),
-        Section("Topics", [Markup(topics_section(result))] if is_page else _topics(result)),
+        Section("Topics", _topics_on_page(result) if is_page else _topics(result)),
         *_over_time(result),
         *_by_group(result),
         *_checked(result, checks),
@@ -74,7 +91,7 @@ def record_sections(
         (one.stage, one.message, one.value if isinstance(one.value, (list, tuple)) else "")
         for one in sorted(decisions, key=lambda one: order.index(one.stage))
     ]
-    values = [pair for pair in flatten(settings) if pair[1] is not None]
+    values = [pair for pair in _flatten(settings) if pair[1] is not None]
     tables = {
         "Decisions": Table(["stage", "decision", "values"], rows),
         "Edits after the fit": Table(["edit"], [(edit.message,) for edit in history]),
@@ -82,6 +99,70 @@ def record_sections(
         "Software": Table(["package", "version"], list(versions.items())),
     }
     return [Section(heading, [table]) for heading, table in tables.items() if table.rows]
+
+
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield nested settings as (dotted name, value) pairs."""
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flatten(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def encoder_name(result: TopicResult) -> str:
+    """Return the name of the encoder."""
+    encoder = result.settings.get("encoder")
+    if isinstance(encoder, Mapping):
+        encoder = encoder.get("name")
+    return "given embeddings" if encoder == "given" else str(encoder or "")
+
+
+def methods_text(result: TopicResult) -> str:
+    """Return a citable paragraph on the methods."""
+    settings, documents = result.settings, result.documents
+    reader, vectors = encoder_name(result), f"vectors of {result.embeddings.shape[1]:,} dimensions"
+    coverage = settings.get("coverage", "auto")
+    stages = {name: _stage(settings.get(name)) for name in ("reducer", "clusterer", "weighting")}
+    is_manual = (settings.get("constraints") or {}).get("kind") == "manual_labels"
+    seed, number = settings.get("seed"), settings.get("n_topics", "auto")
+    number = f"set to {number}" if is_whole(number) else f"chosen by the program ({number})"
+    messages = {one.name: one.message for one in result.decisions}
+    sentences = [
+        f"The corpus has {len(documents.of_row):,} rows with {len(documents):,} distinct texts.",
+        f"Texts were represented by precomputed {vectors}." if reader == "given embeddings"
+        else f"Texts were represented by {vectors} (encoder: {reader}).",
+        "Neighbours were found by cosine (FAISS"
+        + (f", {settings['n_neighbors']} of each text)" if "n_neighbors" in settings else ")")
+        + f"; vectors were reduced to {result.coordinates.shape[1]:,} dimensions by "
+        + (stages["reducer"] or "principal components that were averaged over neighbours") + ".",
+        "People gave the topics of the texts." if is_manual
+        else f"Topics were found by {stages['clusterer']}." if stages["clusterer"]
+        else "The centers of the topics come from the dense clusters of HDBSCAN's hierarchy "
+        f"(Campello et al. 2013); k-means then assigns the texts. Their number was {number}.",
+        "" if is_manual else "Outliers were not assigned." if coverage == 0
+        else f"Label propagation assigned outliers (coverage: {coverage}).",
+        f"{result.n_topics:,} topics contain {result.coverage:.1%} of the rows with text; the "
+        "other rows are outliers.",
+        "Topics are described by class-based TF-IDF (Grootendorst 2022)."
+        if stages["weighting"] in ("", "ClassTfidf")
+        else f"Topics are described by the weights of {stages['weighting']}.",
+        *(messages[name] for name in IN_METHODS if name in messages),
+        *(f"After the fit: {edit.message}." for edit in result.history),
+        "The map is a UMAP layout (McInnes et al. 2018); large distances are not meaningful.",
+        "" if seed is None else f"Seed {seed}.",
+    ]  # fmt: skip
+    if program := result.versions.get("embedtopics", ""):
+        names = ("numpy", "scikit-learn", "faiss-cpu", "python")
+        others = ", ".join(f"{name} {result.versions.get(name, '')}" for name in names)
+        sentences.append(f"Made with embedtopics {program} ({others}).")
+    return " ".join(filter(None, sentences))
+
+
+def _stage(setting: Any) -> str:
+    """Return the name of a custom stage, or nothing."""
+    is_mapping = isinstance(setting, Mapping)
+    return str((setting.get("name") or setting.get("class") if is_mapping else setting) or "")
 
 
 def _sample(result: TopicResult) -> Table:
@@ -102,6 +183,85 @@ def _sample(result: TopicResult) -> Table:
         ),
     ]
     return Table(["texts", "number"], rows)
+
+
+def _topics_on_page(result: TopicResult) -> list[str]:
+    """Return the table of topics with keywords and representative documents."""
+    if not result.topics:
+        return ["No topics were found: no cluster of documents is dense enough."]
+    largest = max(topic.share for topic in result.topics) or 1.0
+    colors, rows = topic_colors(result), []
+    for theme in result.themes:
+        if len(result.themes) < result.n_topics:
+            label, shares = text(theme.label, 80), {"size": theme.size, "share": theme.share}
+            rows.append(fill("topics_theme.html", label=label, n=len(theme.topics), **shares))
+        for topic in (result.topics[i] for i in theme.topics):
+            rows.append(_topic_on_page(result, topic, colors[topic.topic_id], largest))
+    measure, note = "Persistence", PERSISTENCE
+    if result.stability is not None:
+        measure, note = "Recurrence", RECURRENCE.format(n_replicates=result.stability.n_replicates)
+    return [fill("topics.html", note=note, measure=measure, rows="\n".join(rows))]
+
+
+def _topic_on_page(result: TopicResult, topic: Topic, color: str, largest: float) -> Markup:
+    """Return the row of a topic, and an unfoldable row with its representative documents."""
+    measure, figure = "Persistence", _figure(topic.persistence)
+    if (stability := result.stability) is not None:
+        low, high = _figure(stability.low[topic.topic_id]), _figure(stability.high[topic.topic_id])
+        figure = _figure(stability.recurrence[topic.topic_id])
+        measure, figure = "Recurrence", f'{figure} <span class="nowrap">({low}&ndash;{high})</span>'
+    best = max(topic.weights, default=0.0) or 1.0
+    keywords = [
+        f'<span class="keyword" title="{weight:.3g}">'
+        f"<bdi>{text(term, 60)}</bdi>{_bar(weight / best, color)}</span>"
+        for term, weight in zip(topic.keywords, topic.weights, strict=True)
+    ]
+    return fill(
+        "topics_row.html",
+        topic_id=topic.topic_id,
+        color=html.escape(color),
+        label=text(topic.label, 80),
+        size=topic.size,
+        share=topic.share,
+        bar=_bar(topic.share / largest, color),
+        measure=measure,
+        figure=figure,
+        keywords=" ".join(keywords),
+        representatives=_representatives(result, topic),
+    )
+
+
+def _bar(share: float, color: str) -> str:
+    """Return a bar that fills a share of its width, without inline styles."""
+    return (
+        '<svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect width="{100.0 * max(share, 0.0):.1f}" height="1" fill="{color}"/></svg>'
+    )
+
+
+def _figure(value: float) -> str:
+    """Return a figure from 0 to 1, or a dash if it is unknown."""
+    return "&ndash;" if math.isnan(value) else f"{value:.2f}"
+
+
+def _representatives(result: TopicResult, topic: Topic) -> str:
+    if not topic.representatives:
+        return ""
+    corpus, quotes = result.corpus, []
+    for row in topic.representatives:
+        origin = f"row {row:,}"
+        if corpus.time is not None and not corpus.time.isna().iloc[row]:
+            origin += f", {corpus.time.iloc[row].date().isoformat()}"
+        quotes.append(
+            f'<blockquote><p dir="auto">{text(corpus.texts[row], 400)}</p>'
+            f"<footer>{origin}</footer></blockquote>"
+        )
+    name = "representative document"
+    heading = spell_count(len(quotes), name, f"{name}s")
+    return (
+        f'<tr class="typical"><td colspan="5"><details><summary>{heading}</summary>'
+        f"{''.join(quotes)}</details></td></tr>"
+    )
 
 
 def _topics(result: TopicResult) -> list[Any]:
@@ -127,32 +287,26 @@ def _topics(result: TopicResult) -> list[Any]:
 
 
 def _over_time(result: TopicResult) -> list[Section]:
-    """Return the share of each topic in up to eight periods, if there are dates."""
+    """Return the share of each topic in up to six periods, if there are dates."""
     times = result.corpus.time
-    if times is None:
+    if times is None or not result.topics:
         return []
     days = times.to_numpy(dtype="datetime64[D]")
     is_dated = (result.documents.of_row >= 0) & ~np.isnat(days)
-    if not is_dated.any() or not result.topics:
+    if not is_dated.any():
         return []
     n_days = int(np.ptp(days[is_dated]).astype(int))
     unit = "day" if n_days <= 62 else "month" if n_days <= 1830 else "year"
-    periods = days[is_dated].astype(f"datetime64[{unit[0].upper()}]")
-    parts = np.array_split(np.unique(periods), min(N_PERIODS, len(np.unique(periods))))
-    of_part = [result.labels[is_dated][np.isin(periods, part)] for part in parts]
-    if len(parts) < 2:
+    units = days.astype(f"datetime64[{unit[0].upper()}]")
+    present = np.unique(units[is_dated])
+    if len(present) < 2:
         return []
-    names = [" to ".join(dict.fromkeys(map(str, (part[0], part[-1])))) for part in parts]
-    heads = [f"{name} (n = {len(of):,})" for name, of in zip(names, of_part, strict=True)]
+    periods = {
+        " to ".join(dict.fromkeys(map(str, (part[0], part[-1])))): is_dated & np.isin(units, part)
+        for part in np.array_split(present, min(N_PERIODS, len(present)))
+    }
     note = f"Share of the topic in the rows; {is_dated.sum():,} rows have a date."
-    return [Section("Over time", [note, Table(["topic", *heads], _shares(result, of_part))])]
-
-
-def _shares(result: TopicResult, of_part: Sequence[Any]) -> list[tuple[str, ...]]:
-    """Return each topic with its share in parts of the rows, given the topics of their rows."""
-    return [
-        (t.label, *(f"{np.mean(of == t.topic_id):.1%}" for of in of_part)) for t in result.topics
-    ]
+    return [Section("Over time", [note, _shares(result, periods)])]
 
 
 def _by_group(result: TopicResult) -> list[Section]:
@@ -160,15 +314,27 @@ def _by_group(result: TopicResult) -> list[Section]:
     groups, has_text = result.corpus.group, result.documents.of_row >= 0
     if groups is None or not result.topics or groups[has_text].nunique() < 2:
         return []
-    names, labels = groups[has_text].dropna().astype(str), result.labels[has_text]
-    sizes = names.value_counts().sort_index().sort_values(ascending=False, kind="stable")
-    shown = sizes.index[:N_GROUPS]
-    of_group = [labels[groups[has_text].astype(str).to_numpy() == name] for name in shown]
-    n_more = len(sizes) - N_GROUPS
+    sizes = groups[has_text].dropna().astype(str).value_counts()
+    names = sizes.sort_index().sort_values(ascending=False, kind="stable").index
+    has_group = has_text & groups.notna().to_numpy()
+    rows_of = {
+        name: has_group & (groups.astype(str) == name).to_numpy() for name in names[:N_GROUPS]
+    }
+    n_more = len(names) - N_GROUPS
     more = f" Smaller groups left out: {n_more:,}." if n_more > 0 else ""
     note = f"Share of the topic in the rows of each {result.corpus.group_column}.{more}"
-    heads = ["topic", *(f"{name} (n = {sizes[name]:,})" for name in shown)]
-    return [Section("By group", [note, Table(heads, _shares(result, of_group))])]
+    return [Section("By group", [note, _shares(result, rows_of)])]
+
+
+def _shares(result: TopicResult, parts: Mapping[str, BoolArray]) -> Table:
+    """Return the share of each topic in parts of the rows, which masks select."""
+    heads = [f"{name} (n = {is_in.sum():,})" for name, is_in in parts.items()]
+    labels = [result.labels[is_in] for is_in in parts.values()]
+    rows = [
+        (topic.label, *(f"{np.mean(one == topic.topic_id):.1%}" for one in labels))
+        for topic in result.topics
+    ]
+    return Table(["topic", *heads], rows)
 
 
 def _checked(result: TopicResult, checks: Checks) -> list[Section]:

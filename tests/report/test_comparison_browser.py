@@ -82,9 +82,9 @@ def test_a_line_in_one_map_selects_the_same_documents_in_all(browser, page, resu
 
 def test_a_document_stands_with_its_neighbours_in_every_list(browser, page, result):
     opened(browser, page)
-    browser.click_on("#moves details[open] [data-row]")
+    browser.click_on("#largest-changes details[open] [data-row]")
     browser.wait("document.querySelectorAll('#document .near').length === 3")
-    row = browser.ask("+document.querySelector('#moves details[open] [data-row]').dataset.row")
+    row = browser.ask("+document.querySelector('#largest-changes [data-row]').dataset.row")
     held = np.flatnonzero(result.documents.of_row >= 0)
     document = int(result.documents.of_row[held[row]])
     assert document == result.moves[0].document

@@ -118,21 +118,21 @@ def test_differences_stand_with_their_intervals():
         columns=["measure", "encoder", "against", "difference", "low", "high", "n"],
     )  # fmt: skip
     made = comparison_html(replace(result, differences=frame))
-    head, row = cells(made, "differences")
+    head, row = cells(made, "is-it-better")
     assert head[1:] == ["<bdi>encoder 1</bdi>", "<bdi>encoder 2</bdi>"]
     assert row == [
         "k-NN accuracy",
         '<strong>\u22120.047</strong> <span class="interval">[\u22120.053, \u22120.041]</span>',
         '+0.010 <span class="interval">[\u22120.003, +0.015]</span>',
     ]
-    assert 'id="differences"' not in comparison_html(result)
+    assert 'id="is-it-better"' not in comparison_html(result)
 
 
 def test_overlaps_stand_beside_chance(result):
     n = len(result.documents)
     jaccard = np.linspace(0.0, 1.0, n, dtype=np.float32)
     overlap = Overlap(0, 2, jaccard, (jaccard / 2).astype(np.float32))
-    head, row = cells(comparison_html(replace(result, overlaps=(overlap,))), "overlaps")
+    head, row = cells(comparison_html(replace(result, overlaps=(overlap,))), "neighbours-in-common")
     assert head[1:5] == ["Jaccard", "by chance", "Rank-biased overlap", "by chance"]
     assert row[0] == "<bdi>encoder 0</bdi> &ndash; <bdi>encoder 2</bdi>"
     by_chance = [f"{value:.3f}" for value in chance_overlap(n, 6)]
@@ -141,7 +141,7 @@ def test_overlaps_stand_beside_chance(result):
 
 
 def test_moves_name_their_document_terms_and_overlap(page, result):
-    body = page.split('<section id="moves">')[1].split("</section>")[0]
+    body = page.split('<section id="largest-changes">')[1].split("</section>")[0]
     rows = [int(row) for row in re.findall(r'data-row="(\d+)"', body)]
     held = np.flatnonzero(result.documents.of_row >= 0)
     documents = result.documents.of_row[held[rows]].tolist()
@@ -165,7 +165,7 @@ def test_few_documents_and_encoders_have_a_page(n_encoders):
     made = make_comparison(n_documents=3, n_groups=1, n_encoders=n_encoders)
     page = comparison_html(made)
     assert page.count('class="panel"') == n_encoders
-    assert ('<section id="overlaps">' in page) == (n_encoders > 1)
+    assert ('<section id="neighbours-in-common">' in page) == (n_encoders > 1)
     still = replace(made.encoders[0], map=np.ones((3, 2), dtype=np.float32))  # all in one place
     alone = replace(made, encoders=(still,), overlaps=(), moves=())
     assert '"span":[1,1]' in comparison_html(alone)

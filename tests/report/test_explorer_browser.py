@@ -10,7 +10,7 @@ import pytest
 from embedtopics import report, topics
 from embedtopics.corpus import Corpus
 from embedtopics.report import _explorer
-from embedtopics.report._markup import asset
+from embedtopics.report._documents import asset
 from tests.factories import make_result
 from tests.report.driving import IN_A_BROWSER, check_console
 from tests.report.test_page import NASTY

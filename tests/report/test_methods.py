@@ -9,7 +9,7 @@ import embedtopics as et
 from embedtopics import topics
 from embedtopics.corpus import Corpus
 from embedtopics.decisions import Decision
-from embedtopics.report._sections import methods_text
+from embedtopics.report._study import methods_text
 from embedtopics.topics import ManualLabels, SeedWords, ZeroShot
 
 THEMES = ("apple orchard", "bishop chess", "train station")

@@ -7,7 +7,7 @@ import json
 import re
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -61,7 +61,7 @@ class AssistantTools:
                 "passage": cut(hit.passage, PASSAGE),
                 "start": hit.span[0],
                 "topic": hit.topic,
-                "metadata": {name: _cell(value) for name, value in hit.metadata.items()},
+                "metadata": _cell(hit.metadata),
             }
             for hit in hits
         ]
@@ -83,7 +83,7 @@ class AssistantTools:
             "offset": offset,
             "characters": n,
             "next_offset": stop if stop < n else None,
-            "metadata": {name: _cell(value) for name, value in document.metadata.items()},
+            "metadata": _cell(document.metadata),
         }
 
     def facets(
@@ -99,13 +99,13 @@ class AssistantTools:
         if column not in self._index.columns:
             raise InputError("column", f"one of {', '.join(self._index.columns)}", column)
         counts = self._index.facets(query, [column], where)
-        rows = counts[["value", "count"]].head(MAX_VALUES).to_dict("records")
-        return {"column": column, "values": len(counts), **_fitting("counts", _cells(rows))}
+        first = counts[["value", "count"]].head(MAX_VALUES)
+        return {"column": column, "values": len(counts), **_fitting("counts", _rows(first))}
 
     def topics(self) -> dict[str, Any]:
         """List the topics of the collection: id, label, terms, number and share of documents."""
         frame = self._topics().drop(columns="examples", errors="ignore")
-        return _fitting("topics", _cells(frame.to_dict("records")))
+        return _fitting("topics", _rows(frame))
 
     def shares(self, by: str, topic: int | None = None) -> dict[str, Any]:
         """Return the share of each topic, or of one, in groups of documents, with 95 % intervals.
@@ -114,7 +114,7 @@ class AssistantTools:
         """
         frame = self._shares(by).drop(columns=["terms", "distinctive"], errors="ignore")
         frame = frame if topic is None else frame[frame["topic"] == topic]
-        return _fitting("shares", _cells(frame.to_dict("records")))
+        return _fitting("shares", _rows(frame))
 
     def server(self) -> Any:
         """Return the server of the tools; its `run` serves them on stdin and stdout."""
@@ -156,14 +156,16 @@ class AssistantTools:
 
 
 def _cell(value: Any) -> Any:
-    """Return a value of the metadata, cut if it is long."""
+    """Return a value of the metadata, or a mapping of such values, without long texts."""
+    if isinstance(value, Mapping):
+        return {str(name): _cell(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [_cell(one) for one in value[:MAX_VALUES]]
     return cut(value, CELL) if isinstance(value, str) else plain(value)
 
 
-def _cells(rows: Iterable[Mapping[Any, Any]]) -> list[dict[str, Any]]:
-    return [{str(name): _cell(value) for name, value in row.items()} for row in rows]
+def _rows(frame: Any) -> list[dict[str, Any]]:
+    return [_cell(row) for row in frame.to_dict("records")]
 
 
 def _fitting(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:

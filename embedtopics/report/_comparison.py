@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.display import spell_count
-from embedtopics.comparison.results import Comparison, Move, Overlap
+from embedtopics.comparison.results import Comparison, Move
 from embedtopics.evaluation._maps import chance_overlap
 from embedtopics.plots._colors import group_colors
 from embedtopics.plots._comparison import (
@@ -25,7 +25,6 @@ from embedtopics.report._explorer import linked_page
 from embedtopics.report._page_data import Content, Panel
 from embedtopics.report._study import record_sections
 
-_BINS = 10
 _MEANINGS = {
     "knn_accuracy": "labels predicted from the nearest neighbours; ",
     "probe_accuracy": "labels predicted by a linear model, on held-out documents; ",
@@ -43,29 +42,22 @@ def comparison_html(result: Comparison, *, title: str | None = None) -> str:
     sizes = np.bincount(
         result.groups + 1, weights=result.documents.weights, minlength=len(result.group_names) + 1
     )
-    groups = list(zip(result.group_names, sizes[1:].astype(int).tolist(), strict=True))
     n_encoders, k = len(result.encoders), min(view.graph.k for view in result.encoders)
-    figures = (
-        ("Rows", f"{len(result.corpus):,}"),
-        ("Distinct documents", f"{len(result.documents):,}"),
+    on = f"{spell_count(n_encoders, 'encoder', 'encoders')} on"
+    content = Content(
+        result,
+        title or corpus_title(on, result.corpus),
+        panels=[Panel(view.name, view.map, view.graph) for view in result.encoders],
+        labels=result.groups,
+        names=list(zip(result.group_names, sizes[1:].astype(int).tolist(), strict=True)),
+        colors=group_colors(result),
+        units=("group", result.grouped_by[:1].upper() + result.grouped_by[1:]),
+    )
+    figures = [
         ("Encoders", f"{n_encoders:,}"),
         ("Neighbours compared", f"{k:,}"),
         ("Coloured by", text(result.grouped_by, 80)),
-    )
-    on = f"{spell_count(n_encoders, 'encoder', 'encoders')} on"
-    content = Content(
-        corpus=result.corpus,
-        documents=result.documents,
-        panels=[
-            Panel(view.name, view.map, result.groups, groups, view.graph)
-            for view in result.encoders
-        ],
-        colors=group_colors(result),
-        tokens=result.tokens,
-        term_counts=result.term_counts,
-        heading=title or corpus_title(on, result.corpus.source, len(result.corpus)),
-        units=("group", result.grouped_by[:1].upper() + result.grouped_by[1:]),
-    )
+    ]
     sections = [
         _scores(result),
         *_differences(result),
@@ -134,14 +126,9 @@ def _score(score: ScoreInterval, row: ScoreRow) -> str:
     left, middle, right = (
         100.0 * (end - low) / span for end in (score.low, score.value, score.high)
     )
-    middle = min(max(middle, 0.0), 100.0)
-    return (
-        f"{_with_interval(*spelled, is_bold=score.best)}"
-        '<svg class="strip" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
-        '<rect class="all" y="2" width="100" height="6"/><rect class="held" y="2" height="6" '
-        f'x="{left:.1f}" width="{right - left:.1f}"/><rect class="mean" height="10" width="1.6" '
-        f'x="{middle - 0.8:.1f}"/></svg>'
-    )
+    start = min(max(middle, 0.0), 100.0) - 0.8
+    strip = fill("comparison_strip.html", left=left, width=right - left, mean=start)
+    return _with_interval(*spelled, is_bold=score.best) + strip
 
 
 def _differences(result: Comparison) -> list[Section]:
@@ -172,45 +159,37 @@ def _difference(row: Mapping[Hashable, Any] | None) -> str:
 
 def _overlaps(result: Comparison, k: int) -> list[Section]:
     """Return the overlap of the `k` neighbours of every two encoders."""
-    if not result.overlaps:
-        return []
     n_others = max(len(result.documents) - 1, 1)
     by_chance = chance_overlap(n_others + 1, max(min(k, n_others), 1))
     chance = [f"{value:.3f}" if value >= 0.001 else "below 0.001" for value in by_chance]
+    rows = []
+    for overlap in result.overlaps:
+        first, second = (result.encoders[place] for place in (overlap.first, overlap.second))
+        both = first.has_neighbors & second.has_neighbors
+        jaccard, rank_biased = (
+            spell(float(values[both].mean(dtype=np.float64)) if both.any() else math.nan)
+            for values in (overlap.jaccard, overlap.rank_biased)
+        )
+        pair = f"{_name(first.name)} &ndash; {_name(second.name)}"
+        histogram = _histogram(overlap.jaccard[both])
+        rows.append([pair, jaccard, chance[0], rank_biased, chance[1], histogram])
     heads = ("Encoders", "Jaccard", "by chance", "Rank-biased overlap", "by chance",
              "Documents by Jaccard, 0 to 1")  # fmt: skip
-    rows = [_overlap_cells(result, overlap, *chance) for overlap in result.overlaps]
     content = fill("comparison_overlaps.html", k=k, table=html_table(heads, rows))
-    return [Section("Neighbours in common", [content])]
-
-
-def _overlap_cells(
-    result: Comparison, overlap: Overlap, jaccard_chance: str, biased_chance: str
-) -> list[str]:
-    first, second = (result.encoders[place] for place in (overlap.first, overlap.second))
-    both = first.has_neighbors & second.has_neighbors
-    jaccard, rank_biased = (
-        spell(float(values[both].mean(dtype=np.float64)) if both.any() else math.nan)
-        for values in (overlap.jaccard, overlap.rank_biased)
-    )
-    names, histogram = f"{_name(first.name)} &ndash; {_name(second.name)}", overlap.jaccard[both]
-    return [names, jaccard, jaccard_chance, rank_biased, biased_chance, _histogram(histogram)]
+    return [Section("Neighbours in common", [content])] if rows else []
 
 
 def _histogram(values: FloatArray) -> str:
     """Return a histogram of documents by overlap, in ten bars."""
-    counts, _ = np.histogram(values, bins=_BINS, range=(0.0, 1.0))
-    most = max(int(counts.max()), 1)
-    bars = "".join(
-        f'<rect x="{i + 0.05:.2f}" width="0.9" y="{1 - count / most:.3f}" '
-        f'height="{count / most:.3f}"><title>{i / _BINS:.1f} to {(i + 1) / _BINS:.1f}: '
-        f"{count:,} documents</title></rect>"
-        for i, count in enumerate(counts.tolist())
+    counts, ends = np.histogram(values, bins=10, range=(0.0, 1.0))
+    shares = counts / max(counts.max(), 1)
+    bars = (
+        fill("comparison_bar.html", x=i + 0.05, y=1 - share, share=share, low=low, high=high, n=n)
+        for i, (share, n, low, high) in enumerate(
+            zip(shares, counts, ends[:-1], ends[1:], strict=True)
+        )
     )
-    return (
-        f'<svg class="histogram" viewBox="0 0 {_BINS} 1" preserveAspectRatio="none" role="img" '
-        f'aria-label="Documents by overlap">{bars}</svg>'
-    )
+    return fill("comparison_histogram.html", bars="".join(bars))
 
 
 def _moves(result: Comparison) -> list[Section]:

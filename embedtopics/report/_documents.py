@@ -5,18 +5,22 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
+from itertools import count
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from embedtopics._utils.checks import require
+from embedtopics._utils.display import spell_count
 from embedtopics._utils.folders import replacing_file
 from embedtopics.plots._theme import cut
+
+if TYPE_CHECKING:
+    from embedtopics.corpus._corpus import Corpus
 
 LENGTH, CELL, LONG = 8000, 4000, 700
 """Characters of a paragraph, of a cell, and of one that HTML folds and documents cut."""
@@ -106,11 +110,10 @@ def _spell(value: Any) -> str:
     return "" if value is None else f"{value:,}" if whole else str(value)
 
 
-def corpus_title(what: str, source: str, n_rows: int) -> str:
+def corpus_title(what: str, corpus: Corpus) -> str:
     """Return a heading with the file of a corpus, or its number of rows."""
-    if PurePath(source).suffix:
-        return f"{what} {PurePath(source).name}"
-    return f"{what} 1 row" if n_rows == 1 else f"{what} {n_rows:,} rows"
+    name = PurePath(corpus.source).name if PurePath(corpus.source).suffix else ""
+    return f"{what} {name or spell_count(len(corpus), 'row', 'rows')}"
 
 
 def text(value: object, length: int = 400) -> str:
@@ -128,8 +131,9 @@ def html_table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     )
 
 
-def html_sections(sections: Sequence[Section], figures: list[str]) -> str:
-    """Return sections named after their headings; the JSON of figures is added to a list."""
+def html_sections(sections: Sequence[Section]) -> str:
+    """Return sections named after their headings; each figure stands before its data."""
+    numbers = count()
 
     def heading(line: str) -> str:
         name = re.sub(r"\W+", "-", line.lower()).strip("-")
@@ -145,8 +149,9 @@ def html_sections(sections: Sequence[Section], figures: list[str]) -> str:
         return html_table(map(text, heads), [map(_html_cell, row) for row in rows])
 
     def figure(content: Any) -> str:
-        figures.append(content.to_json(engine="json"))
-        return f'<div id="place-figure-{len(figures) - 1}"></div>'
+        name = f"figure-{next(numbers)}"
+        data = data_script(name, content.to_json(engine="json"))
+        return f'<div id="place-{name}"></div>\n{data}'
 
     parts = [_shown([each], heading, paragraph, items, table, figure) for each in sections]
     return "\n".join(line for part in parts for line in [*part, "</section>"])
@@ -160,17 +165,11 @@ def _html_cell(cell: str) -> str:
 
 
 def html_page(
-    title: str,
-    style: str,
-    sections: str,
-    data: Sequence[str],
-    scripts: Sequence[str],
-    *,
-    has_plotly: bool = False,
+    title: str, style: str, body: str, scripts: Sequence[str], *, has_plotly: bool = False
 ) -> str:
     """Return a page without external resources that runs only these scripts.
 
-    `sections` and `data` are markup. Only Plotly may compile code and write styles into elements.
+    `body` is markup. Only Plotly may compile code and write styles into elements.
     """
     style = f"\n{style}"
     return fill(
@@ -179,8 +178,8 @@ def html_page(
         style=style,
         allowed_scripts=" ".join([*map(_hash, scripts), *["'unsafe-eval'"] * has_plotly]),
         allowed_styles="'unsafe-inline'" if has_plotly else _hash(style),
-        sections=sections,
-        scripts="\n".join([*data, *(f"<script>{script}</script>" for script in scripts)]),
+        body=body,
+        scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
 
 
@@ -208,25 +207,19 @@ def data_script(name: str, json: str) -> str:
 
 def write_page(page: str, path: Path) -> Path:
     """Write a page to a temporary file and move it, so that the page is complete or absent."""
-    with (
-        replacing_file(path) as temporary,
-        temporary.open("x", encoding="utf-8", newline="\n") as file,
-    ):
-        file.write(page)
-        file.flush()
-        os.fsync(file.fileno())
+    with replacing_file(path) as temporary:
+        temporary.write_text(page, encoding="utf-8", newline="\n")
     return path
 
 
 def _write_html(title: str, sections: Sequence[Section], path: Path) -> None:
     from plotly.offline import get_plotlyjs
 
-    figures: list[str] = []
-    body = html_sections(sections, figures)
-    data = [data_script(f"figure-{i}", figure) for i, figure in enumerate(figures)]
-    scripts = [get_plotlyjs(), asset("figures.js")] if figures else []
-    style, has_plotly = asset("page.css"), bool(figures)
-    write_page(html_page(title, style, body, data, scripts, has_plotly=has_plotly), path)
+    body = html_sections(sections)
+    has_figures = 'id="place-figure-0"' in body
+    scripts = [get_plotlyjs(), asset("figures.js")] if has_figures else []
+    page = html_page(title, asset("page.css"), body, scripts, has_plotly=has_figures)
+    write_page(page, path)
 
 
 def _write_markdown(title: str, sections: Sequence[Section], path: Path) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 
 from embedtopics.errors import InputError, MissingExtraError
 from embedtopics.plots._colors import topic_colors
-from embedtopics.plots._comparison import count_columns
 from embedtopics.report._documents import (
     Section,
     asset,
@@ -43,26 +42,19 @@ _SCRIPTS = ("scatter.js", *(f"explorer{part}.js" for part in _PARTS))
 
 @dataclass(frozen=True)
 class InlinePage:
-    """A page of HTML that a notebook shows in a frame of some height in pixels."""
+    """A page that a notebook shows in a frame."""
 
     page: str
-    height: int
 
     @property
     def selected(self) -> pd.DataFrame:
         """Refused: the selection stays in the browser."""
         raise MissingExtraError(STAYS)
 
-    def select(self, ids: object) -> None:
-        """Refused, as `selected` is."""
-        raise MissingExtraError(STAYS)
+    select = selected
 
     def _repr_html_(self) -> str:
-        return (
-            f'<iframe srcdoc="{html.escape(self.page)}" width="100%" height="{self.height}" '
-            'sandbox="allow-scripts allow-downloads" allow="clipboard-write" title="Explorer" '
-            'style="border:0"></iframe>'
-        )
+        return fill("explorer_frame.html", page=html.escape(self.page), height=HEIGHT)
 
 
 def explore(result: TopicResult) -> Any:
@@ -84,7 +76,7 @@ def explore(result: TopicResult) -> Any:
     try:
         widget = _widget()
     except ImportError:
-        return InlinePage(page, HEIGHT)
+        return InlinePage(page)
     return widget(result, page)
 
 
@@ -133,29 +125,17 @@ def explorer_html(
     result: TopicResult, *, title: str | None = None, checks: Checks | None = None
 ) -> str:
     """Return the explorer of a result as a self-contained HTML page."""
-    parts, _ = study_sections(result, checks or Checks())
-    names = [(topic.label, topic.size) for topic in result.topics]
+    sections, _ = study_sections(result, checks or Checks())
     content = Content(
-        corpus=result.corpus,
-        documents=result.documents,
-        panels=[Panel("", result.map, result.clustering.labels, names)],
+        result,
+        title or corpus_title("Topics of", result.corpus),
+        panels=[Panel("", result.map)],
+        labels=result.clustering.labels,
+        names=[(topic.label, topic.size) for topic in result.topics],
         colors=topic_colors(result),
-        tokens=result.tokens,
-        term_counts=result.term_counts,
-        heading=title or corpus_title("Topics of", result.corpus.source, len(result.corpus)),
         themes=result.themes if len(result.themes) < result.n_topics else (),
     )
-    return linked_page(content, _figures(result), parts)
-
-
-def _figures(result: TopicResult) -> list[tuple[str, str]]:
-    """Return the names and values, as markup, of the most important figures."""
-    figures = [
-        ("Rows", f"{len(result.documents.of_row):,}"),
-        ("Distinct documents", f"{len(result.documents):,}"),
-        ("Topics", f"{result.n_topics:,}"),
-        ("In a topic", f"{result.coverage:.1%}"),
-    ]
+    figures = [("Topics", f"{result.n_topics:,}"), ("In a topic", f"{result.coverage:.1%}")]
     if result.stability is not None and len(result.stability.adjusted_rand):
         index = float(result.stability.adjusted_rand.mean())
         figures.append(("Agreement of replicates (ARI)", f"{index:.2f}"))
@@ -165,32 +145,21 @@ def _figures(result: TopicResult) -> list[tuple[str, str]]:
         first, last = (time.date().isoformat() for time in (times.min(), times.max()))
         period = f'<span class="nowrap">{first}</span> &ndash; <span class="nowrap">{last}</span>'
         figures.append(("Period", period))
-    return figures
+    return linked_page(content, figures, sections)
 
 
 def linked_page(
-    content: Content, figures: Iterable[tuple[str, str]], sections: Sequence[Section]
+    content: Content, figures: Sequence[tuple[str, str]], sections: Sequence[Section]
 ) -> str:
-    """Return a page of linked maps, with figures (names and markup) and sections below them."""
-    tiles = "\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
-    below = html_sections(sections, [])
-    body = fill("explorer.html", maps=_maps(content.panels), tiles=tiles, sections=below)
+    """Return a page of linked maps; below them figures (names and markup) and sections."""
+    documents = content.result.documents
+    sizes = [("Rows", len(documents.of_row)), ("Distinct documents", len(documents))]
+    figures = [*((name, f"{n:,}") for name, n in sizes), *figures]
+    body = fill(
+        "explorer.html",
+        tiles="\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures),
+        sections=html_sections(sections),
+        data="\n".join(page_data(content)),
+    )
     scripts = [asset(name) for name in _SCRIPTS]
-    return html_page(content.heading, asset("explorer.css"), body, page_data(content), scripts)
-
-
-def _maps(panels: Sequence[Panel]) -> str:
-    """Return the elements of the maps."""
-    figures = []
-    for i, panel in enumerate(panels):
-        name = text(panel.name, 60)
-        figures.append(
-            fill(
-                "explorer_map.html",
-                caption=f"<figcaption><bdi>{name}</bdi></figcaption>" if name else "",
-                id="" if i else ' id="map"',
-                label=f"Map of the documents{': ' * bool(name)}{name}",
-                busy="" if i else '<p id="busy">Loading &hellip;</p>',
-            )
-        )
-    return f'<div id="maps" data-columns="{count_columns(len(panels))}">{"".join(figures)}</div>'
+    return html_page(content.heading, asset("explorer.css"), body, scripts)

@@ -7,27 +7,24 @@ import json
 import re
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics.clustering.results import NOISE
+from embedtopics.comparison.results import Comparison
 from embedtopics.corpus._windows import PASSAGE_COLUMNS
-from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.plots._colors import NOISE_COLOR
 from embedtopics.plots._labels import densest_points
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.report._documents import data_script
 from embedtopics.terms.results import TermCounts, TokenStream
-from embedtopics.topics.results import Theme
+from embedtopics.topics.results import Theme, TopicResult
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
-
-    from embedtopics.corpus._corpus import Corpus
 
 _CHARACTERS = 40_000_000
 """Maximum of the characters of all texts; longer ones are cut, for pages of at most 20 MB."""
@@ -45,28 +42,24 @@ TEXTS_PER_BLOCK, LINES_PER_BLOCK = 1000, 20_000
 
 
 class Panel(NamedTuple):
-    """One of the linked maps, (n_documents, 2), with the topics or groups named on it."""
+    """One of the linked maps, (n_documents, 2)."""
 
     name: str
     map: FloatArray
-    labels: Int32Array  # (n_documents,), positions in `names`, -1 for none
-    names: Sequence[tuple[str, int]]  # each with its number of rows
     graph: NeighborGraph | None = None
 
 
-@dataclass(frozen=True)
-class Content:
-    """The content of a page of linked maps; colours are those of the first map's names."""
+class Content(NamedTuple):
+    """The content of a page of linked maps, with the topics or groups named on each."""
 
-    corpus: Corpus
-    documents: DistinctDocuments
-    panels: Sequence[Panel]
-    colors: Sequence[str]
-    tokens: TokenStream | None
-    term_counts: TermCounts | None
+    result: TopicResult | Comparison
     heading: str
+    panels: Sequence[Panel]
+    labels: Int32Array  # (n_documents,), positions in `names`, -1 for none
+    names: Sequence[tuple[str, int]]  # each with its number of rows
+    colors: Sequence[str]
     units: tuple[str, str] = ("topic", "Topics")  # noun of a name, and the heading of their list
-    themes: Sequence[Theme] = ()  # over the topics of the first map
+    themes: Sequence[Theme] = ()
 
 
 def page_data(content: Content) -> list[str]:
@@ -83,8 +76,8 @@ class _PageData:
     """The facts and packed columns of a page; its rows are the rows with text, in their order."""
 
     def __init__(self, content: Content) -> None:
-        self.content = content
-        of_row = content.documents.of_row
+        self.content, self.result = content, content.result
+        of_row = self.result.documents.of_row
         self.rows = np.flatnonzero(of_row >= 0)
         numbers, first, inverse = np.unique(
             of_row[self.rows], return_index=True, return_inverse=True
@@ -93,7 +86,7 @@ class _PageData:
         self.position_of = np.argsort(self.documents)  # of each document on the page
         self.first_rows = first[inverse]  # (n_rows,), the first row with the same text
         self.scripts: list[str] = []
-        named = zip(content.panels[0].names, content.colors, strict=True)
+        named = zip(content.names, content.colors, strict=True)
         self.facts: dict[str, Any] = {
             "title": content.heading,
             "rows": len(self.rows),
@@ -118,6 +111,7 @@ class _PageData:
         low, high = every.min(axis=0), every.max(axis=0)
         step = float((high - low).max()) / 65535 or 1.0
         self.facts["span"] = np.maximum(np.rint((high - low) / step), 1).astype(int).tolist()
+        self.pack("labels", (self.content.labels[self.documents] - NOISE).astype(np.uint16))
         self.facts["panels"] = [
             self._add_panel(number, panel, low, step) for number, panel in enumerate(panels)
         ]
@@ -125,16 +119,14 @@ class _PageData:
     def _add_panel(
         self, number: int, panel: Panel, low: npt.NDArray[Any], step: float
     ) -> dict[str, Any]:
-        """Pack positions, labels and neighbours of the documents; return the facts of a map."""
+        """Pack positions and neighbours of the documents; return the facts of a map."""
         positions = np.clip(np.rint((panel.map[self.documents] - low) / step), 0, 65535)
         self.pack(f"places-{number}", positions.astype(np.uint16), deflate=False)
-        if number == 0 or panel.labels is not self.content.panels[0].labels:
-            labels = panel.labels[self.documents] - NOISE
-            self.pack(f"labels-{number}", labels.astype(np.uint16))
-        anchors = np.rint((densest_points(panel.map, panel.labels, len(panel.names)) - low) / step)
+        labels, n_names = self.content.labels, len(self.content.names)
+        anchors = np.rint((densest_points(panel.map, labels, n_names) - low) / step)
         names = [
             (label, anchor.astype(int).tolist() if np.isfinite(anchor).all() else None, n)
-            for (label, n), anchor in zip(panel.names, anchors, strict=True)
+            for (label, n), anchor in zip(self.content.names, anchors, strict=True)
         ]
         if panel.graph is None:
             return {"name": panel.name, "names": names}
@@ -146,7 +138,7 @@ class _PageData:
 
     def add_columns(self) -> None:
         """Add the times, groups, ids and web addresses of the rows."""
-        corpus, rows = self.content.corpus, self.rows
+        corpus, rows = self.result.corpus, self.rows
         columns = {"time": corpus.time_column, "group": corpus.group_column}
         self.facts["columns"] = columns
         if len(rows) != len(self.documents):
@@ -180,8 +172,8 @@ class _PageData:
 
     def add_texts(self) -> None:
         """Add the texts, cut to one length if there are too many characters."""
-        first_rows = self.content.documents.first_rows[self.documents]
-        texts = [self.content.corpus.texts[row] for row in first_rows.tolist()]
+        first_rows = self.result.documents.first_rows[self.documents]
+        texts = [self.result.corpus.texts[row] for row in first_rows.tolist()]
         lengths = np.sort(np.fromiter(map(len, texts), dtype=np.int64))
         if not lengths.any():
             return
@@ -196,10 +188,10 @@ class _PageData:
 
     def add_index(self) -> None:
         """Add the inverted index of words and terms, without stop words."""
-        counted, tokens = self.content.term_counts, self.content.tokens
+        counted, tokens = self.result.term_counts, self.result.tokens
         if counted is None or tokens is None:
             return
-        terms, lengths, counts = indexed_terms(counted, tokens, self.content.documents.weights)
+        terms, lengths, counts = indexed_terms(counted, tokens, self.result.documents.weights)
         if not terms:
             return
         counts.indices = self.position_of.astype(counts.indices.dtype)[counts.indices]

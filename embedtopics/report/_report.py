@@ -95,8 +95,6 @@ def write_report(
         The folder is not writable, or the disk is full.
     """
     path = Path(path)
-    if path.is_dir():
-        raise InputError("path", "the name of a file", path, "add report.html")
     if not path.parent.is_dir():
         raise InputError("path", "in a folder that exists", path, "create the folder first")
     suffix = path.suffix.lower()
@@ -110,7 +108,7 @@ def write_report(
         if suffix in (".html", ".htm"):
             return write_page(explorer_html(result, title=title, checks=checks), path)
         sections, entries = study_sections(result, checks, is_page=False)
-        heading = corpus_title("Topics of", result.corpus.source, len(result.corpus))
+        heading = corpus_title("Topics of", result.corpus)
         write_page("\n".join(entries), path.with_suffix(".bib"))
     elif type(result) in PAGES:
         heading, sections = PAGES[type(result)](result)

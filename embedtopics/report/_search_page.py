@@ -12,7 +12,7 @@ from embedtopics._utils.local_server import LocalServer, Refused
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
-    from embedtopics.retrieval.results import Document, Hit, SearchHits
+    from embedtopics.retrieval.results import Document, SearchHits
 
 MAX_HITS = 200
 MAX_VALUES = 200
@@ -91,17 +91,18 @@ class SearchServer(LocalServer):
 
 
 def _hits(hits: SearchHits) -> dict[str, Any]:
+    names = "id score relevance similarity bm25 span terms field topic metadata".split()
     return {
-        "hits": [_hit(hit) for hit in hits],
+        "hits": [
+            {
+                **{name: plain(getattr(hit, name)) for name in names},
+                "snippet": [*hit.snippet.pieces()],
+            }
+            for hit in hits
+        ],
         "suggestions": dict(hits.suggestions),
         "notes": [decision.message for decision in hits.decisions],
     }
-
-
-def _hit(hit: Hit) -> dict[str, Any]:
-    names = "id score relevance similarity bm25 span terms field topic metadata".split()
-    snippet = [[piece, marked] for piece, marked in hit.snippet.pieces()]
-    return {**{name: plain(getattr(hit, name)) for name in names}, "snippet": snippet}
 
 
 def plain(value: Any) -> Any:

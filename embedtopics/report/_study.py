@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from embedtopics.decisions import Decision
 from embedtopics.evaluation.results import SheetScore
 from embedtopics.plots._colors import topic_colors
 from embedtopics.protocols import BoolArray
-from embedtopics.report._documents import Markup, Section, Table, asset, fill, text
+from embedtopics.report._documents import Section, Table, asset, fill, text
 from embedtopics.topics.results import Edit, Reason, Topic, TopicResult
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ STAGES = ("corpus", "encoder", "neighbors", "reduction", "clustering", "terms")
 N_GROUPS, N_PERIODS = 6, 6
 """Groups and periods of the tables of shares."""
 
-NOT_DONE, BY_AUTHORS = "not done", "to be written by the authors"
 SOURCES = {"bert": "reimers2019", "minilm": "reimers2019", "e5": "wang2024"}
 SOURCES |= {"fasttext": "bojanowski2017", "lsa": "deerwester1990"}
 """Sources of encoders, by a part of their names."""
@@ -112,10 +110,14 @@ def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
 
 def encoder_name(result: TopicResult) -> str:
     """Return the name of the encoder."""
-    encoder = result.settings.get("encoder")
-    if isinstance(encoder, Mapping):
-        encoder = encoder.get("name")
-    return "given embeddings" if encoder == "given" else str(encoder or "")
+    name = _stage(result.settings.get("encoder"))
+    return "given embeddings" if name == "given" else name
+
+
+def _stage(setting: Any) -> str:
+    """Return the name of a stage, or nothing."""
+    is_mapping = isinstance(setting, Mapping)
+    return str((setting.get("name") or setting.get("class") if is_mapping else setting) or "")
 
 
 def methods_text(result: TopicResult) -> str:
@@ -159,12 +161,6 @@ def methods_text(result: TopicResult) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _stage(setting: Any) -> str:
-    """Return the name of a custom stage, or nothing."""
-    is_mapping = isinstance(setting, Mapping)
-    return str((setting.get("name") or setting.get("class") if is_mapping else setting) or "")
-
-
 def _sample(result: TopicResult) -> Table:
     """Count rows, exclusions and texts in no topic."""
     status, of_row = result.corpus.status, result.documents.of_row
@@ -189,54 +185,57 @@ def _topics_on_page(result: TopicResult) -> list[str]:
     """Return the table of topics with keywords and representative documents."""
     if not result.topics:
         return ["No topics were found: no cluster of documents is dense enough."]
+    if (stability := result.stability) is None:
+        measure, note = "Persistence", PERSISTENCE
+        figures = [_figure(topic.persistence) for topic in result.topics]
+    else:
+        measure, note = "Recurrence", RECURRENCE.format(n_replicates=stability.n_replicates)
+        ends = zip(stability.recurrence, stability.low, stability.high, strict=True)
+        figures = [
+            f'{_figure(mean)} <span class="nowrap">({_figure(low)}&ndash;{_figure(high)})</span>'
+            for mean, low, high in ends
+        ]
     largest = max(topic.share for topic in result.topics) or 1.0
     colors, rows = topic_colors(result), []
     for theme in result.themes:
         if len(result.themes) < result.n_topics:
             label, shares = text(theme.label, 80), {"size": theme.size, "share": theme.share}
             rows.append(fill("topics_theme.html", label=label, n=len(theme.topics), **shares))
-        for topic in (result.topics[i] for i in theme.topics):
-            rows.append(_topic_on_page(result, topic, colors[topic.topic_id], largest))
-    measure, note = "Persistence", PERSISTENCE
-    if result.stability is not None:
-        measure, note = "Recurrence", RECURRENCE.format(n_replicates=result.stability.n_replicates)
+        rows += [
+            fill(
+                "topics_row.html",
+                topic_id=topic_id,
+                color=colors[topic_id],
+                label=text(topic.label, 80),
+                size=topic.size,
+                share=topic.share,
+                bar=_bar(topic.share / largest, colors[topic_id]),
+                measure=measure,
+                figure=figures[topic_id],
+                keywords=_keywords(topic, colors[topic_id]),
+                representatives=_representatives(result, topic),
+            )
+            for topic_id, topic in ((i, result.topics[i]) for i in theme.topics)
+        ]
     return [fill("topics.html", note=note, measure=measure, rows="\n".join(rows))]
 
 
-def _topic_on_page(result: TopicResult, topic: Topic, color: str, largest: float) -> Markup:
-    """Return the row of a topic, and an unfoldable row with its representative documents."""
-    measure, figure = "Persistence", _figure(topic.persistence)
-    if (stability := result.stability) is not None:
-        low, high = _figure(stability.low[topic.topic_id]), _figure(stability.high[topic.topic_id])
-        figure = _figure(stability.recurrence[topic.topic_id])
-        measure, figure = "Recurrence", f'{figure} <span class="nowrap">({low}&ndash;{high})</span>'
+def _keywords(topic: Topic, color: str) -> str:
     best = max(topic.weights, default=0.0) or 1.0
-    keywords = [
-        f'<span class="keyword" title="{weight:.3g}">'
-        f"<bdi>{text(term, 60)}</bdi>{_bar(weight / best, color)}</span>"
+    return " ".join(
+        fill(
+            "topics_keyword.html",
+            weight=weight,
+            term=text(term, 60),
+            bar=_bar(weight / best, color),
+        )
         for term, weight in zip(topic.keywords, topic.weights, strict=True)
-    ]
-    return fill(
-        "topics_row.html",
-        topic_id=topic.topic_id,
-        color=html.escape(color),
-        label=text(topic.label, 80),
-        size=topic.size,
-        share=topic.share,
-        bar=_bar(topic.share / largest, color),
-        measure=measure,
-        figure=figure,
-        keywords=" ".join(keywords),
-        representatives=_representatives(result, topic),
     )
 
 
 def _bar(share: float, color: str) -> str:
     """Return a bar that fills a share of its width, without inline styles."""
-    return (
-        '<svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect width="{100.0 * max(share, 0.0):.1f}" height="1" fill="{color}"/></svg>'
-    )
+    return fill("topics_bar.html", width=100 * share, color=color)
 
 
 def _figure(value: float) -> str:
@@ -252,16 +251,11 @@ def _representatives(result: TopicResult, topic: Topic) -> str:
         origin = f"row {row:,}"
         if corpus.time is not None and not corpus.time.isna().iloc[row]:
             origin += f", {corpus.time.iloc[row].date().isoformat()}"
-        quotes.append(
-            f'<blockquote><p dir="auto">{text(corpus.texts[row], 400)}</p>'
-            f"<footer>{origin}</footer></blockquote>"
-        )
+        quote = text(corpus.texts[row], 400)
+        quotes.append(fill("topics_quote.html", text=quote, origin=origin))
     name = "representative document"
     heading = spell_count(len(quotes), name, f"{name}s")
-    return (
-        f'<tr class="typical"><td colspan="5"><details><summary>{heading}</summary>'
-        f"{''.join(quotes)}</details></td></tr>"
-    )
+    return fill("topics_quotes.html", heading=heading, quotes="".join(quotes))
 
 
 def _topics(result: TopicResult) -> list[Any]:
@@ -293,14 +287,12 @@ def _over_time(result: TopicResult) -> list[Section]:
         return []
     days = times.to_numpy(dtype="datetime64[D]")
     is_dated = (result.documents.of_row >= 0) & ~np.isnat(days)
-    if not is_dated.any():
+    if len(np.unique(days[is_dated])) < 2:
         return []
     n_days = int(np.ptp(days[is_dated]).astype(int))
-    unit = "day" if n_days <= 62 else "month" if n_days <= 1830 else "year"
-    units = days.astype(f"datetime64[{unit[0].upper()}]")
+    unit = "D" if n_days <= 62 else "M" if n_days <= 1830 else "Y"
+    units = days.astype(f"datetime64[{unit}]")
     present = np.unique(units[is_dated])
-    if len(present) < 2:
-        return []
     periods = {
         " to ".join(dict.fromkeys(map(str, (part[0], part[-1])))): is_dated & np.isin(units, part)
         for part in np.array_split(present, min(N_PERIODS, len(present)))
@@ -393,12 +385,9 @@ def _checklist(result: TopicResult, checks: Checks) -> Table:
     has_text = result.documents.of_row >= 0
     n_repeated = int(has_text.sum()) - len(result.documents)
     evidence = {
-        "author": BY_AUTHORS,
         "exclusions": f"{np.sum(~has_text):,} rows without text, {n_repeated:,} repeated texts",
-        "preparation": "see Methods and Decisions",
         "method": f"encoder {encoder_name(result)}, {result.n_topics:,} topics; see Methods",
         "keywords": f"{result.n_topics:,} topics, see Topics",
-        "examples": "see Topics",
     }
     if n_named:
         evidence["names"] = f"{n_named:,} of {result.n_topics:,} topics"
@@ -419,10 +408,8 @@ def _checklist(result: TopicResult, checks: Checks) -> Table:
     for name, content in (("choices", checks.choices), ("verification", checks.verification)):
         if content is not None:
             evidence[name] = repr(content)
-    rows = [
-        (kind, check, evidence.get(key, NOT_DONE))
-        for kind, check, key in json.loads(asset("checklist.json"))
-    ]
+    items = json.loads(asset("checklist.json"))
+    rows = [(kind, check, evidence.get(key, state)) for kind, check, key, state in items]
     return Table(["evidence", "check", "state"], rows)
 
 

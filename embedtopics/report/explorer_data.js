@@ -44,7 +44,7 @@ const Store = (() => {
     ]);
     const all = (name, Kind) => Promise.all(about.panels.map((_, i) => column(`${name}-${i}`, Kind)));
     const places = await all("places", Uint16Array);
-    store.labels = await all("labels", Uint16Array); // by document, 0 for none
+    const labels = await column("labels", Uint16Array); // by document, 0 for none
     store.neighbors = await all("neighbors", Uint32Array);
     const { n, nDocuments } = store;
     store.rowNumber = (row) => (rows ? rows[row] : row);
@@ -65,7 +65,7 @@ const Store = (() => {
       }
       store.documentOf[row] = document;
       store.repeats[document] += 1;
-      store.topicOf[row] = store.labels[0][document];
+      store.topicOf[row] = labels[document];
       if (repeats) {
         store.places.forEach((of, i) => {
           of[2 * row] = places[i][2 * document];

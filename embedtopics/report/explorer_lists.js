@@ -139,7 +139,6 @@ async function openDocument(row, takesFocus = true) {
   addHighlighted(body, text || "(this page has no texts)");
   addFooter(card, row, text, id, url);
   addShares(card, row);
-  addOtherTopics(card, row);
   await addNeighbors(card, row);
   if (takesFocus) card.scrollIntoView({ block: "nearest" });
   announce(`${topicName(Store.topicOf[row])}: ${text.slice(0, 300)}`);
@@ -177,14 +176,6 @@ function addShares(card, row) {
     add(item, "bdi", "", topicName(topic));
     add(item, "span", "note", formatShare(counts[topic] / rows.length));
   }
-}
-// The topic or group of a document in the results of the other maps.
-function addOtherTopics(card, row) {
-  about.panels.forEach(({ name, names }, panel) => {
-    if (!panel || !Store.labels[panel]) return;
-    const topic = Store.labels[panel][Store.documentOf[row]];
-    add(card, "p", "note", `${name}: ${topic ? names[topic - 1][0] : topicName(0)}`);
-  });
 }
 // The nearest documents on each map, and the number of lists with each of them.
 async function addNeighbors(card, row) {

@@ -24,7 +24,6 @@ const state = {
 };
 // Uint8Array with 1 for each selected row; null for all rows.
 const selection = { filter: null, reference: null };
-const holders = [...document.querySelectorAll(".map")];
 const view = { x: about.span[0] / 2, y: about.span[1] / 2, zoom: 1, scale: 1, fit: 1 };
 let atlases = [];
 
@@ -57,6 +56,19 @@ const formatDay = (minutes) => new Date(minutes * 60000).toISOString().slice(0, 
 const shorten = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}\u2026` : text);
 const announce = (text) => { byId("live").textContent = text; };
 const topicName = (topic) => (topic ? about.topics[topic - 1].label : `No ${about.unit}`);
+const holders = about.panels.map(({ name }) => {
+  const figure = add(byId("maps"), "figure", "panel");
+  if (name) add(add(figure, "figcaption"), "bdi", "", shorten(name, 60));
+  const holder = add(figure, "div", "map");
+  holder.tabIndex = 0;
+  holder.setAttribute("role", "application");
+  holder.setAttribute("aria-label", name ? `Map of the documents: ${shorten(name, 60)}` : "Map of the documents");
+  holder.setAttribute("aria-describedby", "map-help");
+  for (let layer = 0; layer < 3; layer += 1) add(holder, "canvas");
+  return holder;
+});
+holders[0].id = "map";
+byId("maps").dataset.columns = holders.length === 4 ? 2 : Math.min(holders.length, 3);
 const themeOf = [0]; // of no topic, then of each topic; 0 for none
 about.themes.forEach(({ topics }, i) => topics.forEach((topic) => { themeOf[topic] = i + 1; }));
 const themeName = (i) => (i ? about.themes[i - 1].label : topicName(0));
@@ -148,9 +160,8 @@ let restTimer = 0;
 let namesOnMaps = [];
 
 function namesFor(panel) {
-  const hasColors = !panel || !Store.labels[panel]; // names of another result have no colour
   const names = about.panels[panel].names.map(([label, anchor, rows], i) => ({
-    label, anchor, rows, height: 12.5 * 1.18, color: hasColors ? theme.names[i] : theme.strong,
+    label, anchor, rows, height: 12.5 * 1.18, color: theme.names[i],
     font: '650 12.5px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif',
   }));
   return names.sort((a, b) => b.rows - a.rows);

@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from embedtopics.corpus._corpus import Corpus
 
 
+MEANINGS = {
+    "knn_accuracy": "labels predicted from the nearest neighbours",
+    "probe_accuracy": "labels predicted by a linear model, on held-out documents",
+    "probe_macro_f1": "the same model, all labels weighted equally",
+    "silhouette": "separation of the labels; not for comparing encoders",
+    "trustworthiness": "neighbours on the map that are neighbours in the embeddings",
+    "continuity": "neighbours in the embeddings that are neighbours on the map",
+}
+"""What the measures of `Comparison.scores` say, for display."""
+
+
 @dataclass(frozen=True, eq=False)
 class EncoderView:
     """Neighbours, map and cost of one encoder.

@@ -31,10 +31,7 @@ NOTICE = (
 
 
 class AssistantTools:
-    """The tools of an index, and of functions that return topics and their shares by a column.
-
-    An assistant reads the docstrings of the tools.
-    """
+    """Tools of an index, topics and their shares by a column; an assistant reads the docstrings."""
 
     def __init__(self, index: Any, topics: Any = None, shares: Any = None) -> None:
         self._index, self._lock = index, threading.Lock()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.display import spell_count
-from embedtopics.comparison.results import Comparison, Move
+from embedtopics.comparison.results import MEANINGS, Comparison
 from embedtopics.evaluation._maps import chance_overlap
 from embedtopics.plots._colors import group_colors
 from embedtopics.plots._comparison import (
@@ -20,21 +20,10 @@ from embedtopics.plots._comparison import (
     spell,
 )
 from embedtopics.protocols import FloatArray
-from embedtopics.report._documents import Section, corpus_title, fill, html_table, text
+from embedtopics.report._documents import Section, fill, html_table, text
 from embedtopics.report._explorer import linked_page
-from embedtopics.report._page_data import Content, Panel
+from embedtopics.report._page_data import Content, Panel, corpus_title
 from embedtopics.report._study import record_sections
-
-_MEANINGS = {
-    "knn_accuracy": "labels predicted from the nearest neighbours; ",
-    "probe_accuracy": "labels predicted by a linear model, on held-out documents; ",
-    "probe_macro_f1": "the same model, all labels weighted equally; ",
-    "silhouette": "separation of the labels; not for comparing encoders; ",
-    "trustworthiness": "neighbours on the map that are neighbours in the embeddings; ",
-    "continuity": "neighbours in the embeddings that are neighbours on the map; ",
-}
-_COSTS = ("documents_per_second", "megabytes")
-"""Measures without an interval, shown below the others."""
 
 
 def comparison_html(result: Comparison, *, title: str | None = None) -> str:
@@ -46,7 +35,7 @@ def comparison_html(result: Comparison, *, title: str | None = None) -> str:
     on = f"{spell_count(n_encoders, 'encoder', 'encoders')} on"
     content = Content(
         result,
-        title or corpus_title(on, result.corpus),
+        title or corpus_title(on, result),
         panels=[Panel(view.name, view.map, view.graph) for view in result.encoders],
         labels=result.groups,
         names=list(zip(result.group_names, sizes[1:].astype(int).tolist(), strict=True)),
@@ -70,25 +59,21 @@ def comparison_html(result: Comparison, *, title: str | None = None) -> str:
 
 def _scores(result: Comparison) -> Section:
     """Return the scores with their intervals, and the costs of each encoder."""
-    every = score_rows(result)
-    scores = [
-        _row(
-            f"{text(name_measure(row.measure), 120)}"
-            f'<span class="id">{_MEANINGS.get(row.measure, "")}{row.n:,} documents</span>',
-            (_score(score, row) for score in row.scores),
-        )
-        for row in every
-        if row.measure not in _COSTS
-    ]
-    speed = [
-        [f"{score.value:.1f}" if score.value < 10 else spell(score.value) for score in row.scores]
-        for row in every
-        if row.measure == "documents_per_second"
-    ]
+    scores, speed = [], []
+    for row in score_rows(result):
+        if row.measure == "documents_per_second":
+            speeds = [score.value for score in row.scores]
+            cells = [f"{value:.1f}" if value < 10 else spell(value) for value in speeds]
+            speed.append(_row("Texts per second", cells))
+        elif row.measure != "megabytes":
+            notes = filter(None, [MEANINGS.get(row.measure), f"{row.n:,} documents"])
+            name, note = text(name_measure(row.measure), 120), "; ".join(notes)
+            cells = [_score(score, row) for score in row.scores]
+            scores.append(_row(f'{name}<span class="id">{note}</span>', cells))
     costs = [
         _row("Dimensions", [f"{view.dimensions:,}" for view in result.encoders]),
         _row("Time to encode", [_seconds(view.seconds) for view in result.encoders]),
-        *(_row("Texts per second", cells) for cells in speed),
+        *speed,
         _row("Memory of the vectors", [f"{view.megabytes:,.1f} MB" for view in result.encoders]),
     ]
     heads = "".join(f'<th scope="col">{_name(name)}</th>' for name in result.names)
@@ -195,9 +180,16 @@ def _histogram(values: FloatArray) -> str:
 def _moves(result: Comparison) -> list[Section]:
     """Return the documents with the largest changes of neighbours, and their terms."""
     tables: list[str] = []
+    has_text = result.documents.of_row >= 0
     for (first, second), moves in groupby(result.moves, key=lambda move: (move.first, move.second)):
+        rows = []
+        for move in moves:
+            row = int(result.documents.first_rows[move.document])
+            words, place = text(result.corpus.texts[row], 140), has_text[:row].sum()
+            document = fill("comparison_document.html", row=place, words=words)
+            overlap = f'<span class="nowrap">{move.jaccard:.0%}</span>'
+            rows.append((document, overlap, _terms(move.gained), _terms(move.lost)))
         one, other = _name(result.names[first]), _name(result.names[second])
-        rows = [_move_cells(result, move) for move in moves]
         heads = ("Document", "Overlap", f"With {other}, near", f"With {one}, near")
         tables.append(
             f"<details{'' if tables else ' open'}><summary>From {one} to {other}: "
@@ -206,18 +198,6 @@ def _moves(result: Comparison) -> list[Section]:
         )
     content = fill("comparison_moves.html", tables="\n".join(tables))
     return [Section("Largest changes", [content])] if tables else []
-
-
-def _move_cells(result: Comparison, move: Move) -> tuple[str, ...]:
-    row = int(result.documents.first_rows[move.document])
-    position = int(np.count_nonzero(result.documents.of_row[:row] >= 0))  # among rows with text
-    words = text(result.corpus.texts[row], 140)
-    return (
-        f'<button type="button" data-row="{position}"><bdi dir="auto">{words}</bdi></button>',
-        f'<span class="nowrap">{move.jaccard:.0%}</span>',
-        _terms(move.gained),
-        _terms(move.lost),
-    )
 
 
 def _terms(terms: tuple[str, ...]) -> str:

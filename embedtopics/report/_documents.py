@@ -9,30 +9,21 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
 from itertools import count
-from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from embedtopics._utils.checks import require
-from embedtopics._utils.display import spell_count
 from embedtopics._utils.folders import replacing_file
 from embedtopics.plots._theme import cut
 
-if TYPE_CHECKING:
-    from embedtopics.corpus._corpus import Corpus
+LENGTH, CELL, LONG, MAX_ROWS = 8000, 4000, 700, 200
+"""Characters of a paragraph, of a cell, and of one that HTML folds and documents cut; rows."""
 
-LENGTH, CELL, LONG = 8000, 4000, 700
-"""Characters of a paragraph, of a cell, and of one that HTML folds and documents cut."""
-
-MAX_ROWS = 200
-"""Rows of a table."""
-
-WIDEST, GAP = 60, 4
-"""Characters up to which a column grows with its longest cell, and those between columns."""
-
-POINT = 12_700
-"""Units of Word in a typographic point."""
+WIDEST, GAP, POINT = 60, 4, 12_700
+"""Characters up to which a column grows with its longest cell, and between columns; Word's units
+in a typographic point."""
 
 MARKDOWN = re.compile(r"[\\`*_\[\]|#<>~]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 """Characters to escape; an address without its ":" or "." is no link."""
@@ -61,16 +52,13 @@ class Section(NamedTuple):
     contents: Sequence[Any]
 
 
-Show = Callable[[Any], Any]
-
-
 def _shown(
     sections: Sequence[Section],
-    heading: Show,
-    paragraph: Show,
-    items: Show,
-    table: Callable[..., Any],
-    figure: Show | None = None,
+    heading: Callable[[str], Any],
+    paragraph: Callable[[str], Any],
+    items: Callable[[list[str]], Any],
+    table: Callable[[list[str], list[list[str]]], Any],
+    figure: Callable[[Any], str] | None = None,
 ) -> list[Any]:
     """Return what functions make of the contents; documents have no function for figures."""
     shown = []
@@ -108,12 +96,6 @@ def _spell(value: Any) -> str:
         return "" if value != value else f"{value:.3g}"
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     return "" if value is None else f"{value:,}" if whole else str(value)
-
-
-def corpus_title(what: str, corpus: Corpus) -> str:
-    """Return a heading with the file of a corpus, or its number of rows."""
-    name = PurePath(corpus.source).name if PurePath(corpus.source).suffix else ""
-    return f"{what} {name or spell_count(len(corpus), 'row', 'rows')}"
 
 
 def text(value: object, length: int = 400) -> str:
@@ -167,11 +149,8 @@ def _html_cell(cell: str) -> str:
 def html_page(
     title: str, style: str, body: str, scripts: Sequence[str], *, has_plotly: bool = False
 ) -> str:
-    """Return a page without external resources that runs only these scripts.
-
-    `body` is markup. Only Plotly may compile code and write styles into elements.
-    """
-    style = f"\n{style}"
+    """Return a page without external resources that runs only these scripts; `body` is markup."""
+    # Plotly compiles code, and writes styles into elements.
     return fill(
         "page.html",
         heading=text(title, 160),
@@ -250,19 +229,18 @@ def _write_latex(title: str, sections: Sequence[Section], path: Path) -> None:
     def heading(line: str) -> str:
         return f"\\section*{{{_tex(line)}}}"
 
-    head = [asset("study.tex"), f"\\title{{{_tex(title)}}}\\date{{}}"]
-    body = ["\\begin{document}\n\\maketitle", *_shown(sections, heading, _tex, items, _longtable)]
-    write_page("\n\n".join([*head, *body, "\\end{document}"]) + "\n", path)
+    body = "\n\n".join(_shown(sections, heading, _tex, items, _longtable))
+    # An escaped text holds no "<", so it is no placeholder.
+    page = asset("study.tex").replace("<title>", _tex(title)).replace("<body>", body)
+    write_page(page, path)
 
 
 def _widths(heads: list[str], rows: list[list[str]]) -> list[float]:
     """Return the share of each column in the width of a table; long words fit where they can."""
-    columns = [[head, *cells] for head, cells in zip(heads, zip(*rows, strict=True), strict=True)]
-    longest = [max(len(word) for cell in column for word in cell.split()) for column in columns]
-    lengths = [
-        GAP + word + min(max(map(len, column)), WIDEST)
-        for word, column in zip(longest, columns, strict=True)
-    ]
+    lengths = []
+    for cells in zip(heads, *rows, strict=True):
+        longest_word = max(len(word) for cell in cells for word in cell.split())
+        lengths.append(GAP + longest_word + min(max(map(len, cells)), WIDEST))
     return [length / sum(lengths) for length in lengths]
 
 
@@ -314,8 +292,7 @@ def _write_word(title: str, sections: Sequence[Section], path: Path) -> None:
 
 
 FORMATS: dict[str, Callable[[str, Sequence[Section], Path], None]] = {
-    ".html": _write_html,
-    ".htm": _write_html,
+    **dict.fromkeys((".html", ".htm"), _write_html),
     ".md": _write_markdown,
     ".docx": _write_word,
     ".tex": _write_latex,

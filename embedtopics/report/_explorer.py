@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics.errors import InputError, MissingExtraError
+from embedtopics._utils.checks import require
+from embedtopics.errors import InputError
 from embedtopics.plots._colors import topic_colors
 from embedtopics.report._documents import (
     Section,
     asset,
-    corpus_title,
     fill,
     html_page,
     html_sections,
     text,
 )
-from embedtopics.report._page_data import Content, Panel, page_data
+from embedtopics.report._page_data import Content, Panel, corpus_title, page_data
 from embedtopics.report._study import Checks, encoder_name, study_sections
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends.results import NO_TOPIC
@@ -30,11 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEIGHT = 760
-STAYS = (
-    "The selection of this page stays in the browser; for one that Python reads, run: "
-    'pip install "embedtopics[notebook]", and show et.report.explore(result)'
-)
-
 _PARTS = ("_data", "_map", "_view", "_selection", "_lists", "")
 _SCRIPTS = ("scatter.js", *(f"explorer{part}.js" for part in _PARTS))
 """The scripts of the page, in the order of their dependencies."""
@@ -47,9 +42,9 @@ class InlinePage:
     page: str
 
     @property
-    def selected(self) -> pd.DataFrame:
+    def selected(self) -> Any:
         """Refused: the selection stays in the browser."""
-        raise MissingExtraError(STAYS)
+        return require("anywidget", "a selection that Python reads", "notebook")
 
     select = selected
 
@@ -111,12 +106,12 @@ def _widget() -> Any:
                 for row, id in enumerate(self._result.corpus.ids)
                 if self._result.documents.of_row[row] >= 0
             }
-            names = [str(id) for id in ids]
-            for place, name in enumerate(names):
-                if name not in row_of:
-                    raise InputError("ids", "ids of rows with text", name, row=place)
-            rows = sorted({row_of[name] for name in names})
-            self.rows = np.array(rows, "<u4").tobytes()
+            rows = set()
+            for place, id in enumerate(map(str, ids)):
+                if id not in row_of:
+                    raise InputError("ids", "ids of rows with text", id, row=place)
+                rows.add(row_of[id])
+            self.rows = np.array(sorted(rows), "<u4").tobytes()
 
     return Explorer
 
@@ -128,7 +123,7 @@ def explorer_html(
     sections, _ = study_sections(result, checks or Checks())
     content = Content(
         result,
-        title or corpus_title("Topics of", result.corpus),
+        title or corpus_title("Topics of", result),
         panels=[Panel("", result.map)],
         labels=result.clustering.labels,
         names=[(topic.label, topic.size) for topic in result.topics],
@@ -153,13 +148,12 @@ def linked_page(
 ) -> str:
     """Return a page of linked maps; below them figures (names and markup) and sections."""
     documents = content.result.documents
-    sizes = [("Rows", len(documents.of_row)), ("Distinct documents", len(documents))]
-    figures = [*((name, f"{n:,}") for name, n in sizes), *figures]
     body = fill(
         "explorer.html",
+        n_rows=len(documents.of_row),
+        n_documents=len(documents),
         tiles="\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures),
         sections=html_sections(sections),
         data="\n".join(page_data(content)),
     )
-    scripts = [asset(name) for name in _SCRIPTS]
-    return html_page(content.heading, asset("explorer.css"), body, scripts)
+    return html_page(content.heading, asset("explorer.css"), body, [*map(asset, _SCRIPTS)])

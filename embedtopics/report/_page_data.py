@@ -7,11 +7,13 @@ import json
 import re
 import zlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import PurePath
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.comparison.results import Comparison
 from embedtopics.corpus._windows import PASSAGE_COLUMNS
@@ -22,9 +24,6 @@ from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.report._documents import data_script
 from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics.results import Theme, TopicResult
-
-if TYPE_CHECKING:
-    from scipy.sparse import csc_matrix
 
 _CHARACTERS = 40_000_000
 """Maximum of the characters of all texts; longer ones are cut, for pages of at most 20 MB."""
@@ -60,6 +59,13 @@ class Content(NamedTuple):
     colors: Sequence[str]
     units: tuple[str, str] = ("topic", "Topics")  # noun of a name, and the heading of their list
     themes: Sequence[Theme] = ()
+
+
+def corpus_title(what: str, result: TopicResult | Comparison) -> str:
+    """Return a heading with the file of a corpus, or its number of rows."""
+    source = PurePath(result.corpus.source)
+    rows = spell_count(len(result.corpus), "row", "rows")
+    return f"{what} {source.name if source.suffix else rows}"
 
 
 def page_data(content: Content) -> list[str]:
@@ -104,37 +110,31 @@ class _PageData:
         }
 
     def add_panels(self) -> None:
-        """Add the maps, on one grid with 65,535 steps along its longer side."""
-        panels = self.content.panels
+        """Add the maps on one grid with 65,535 steps along its longer side, and their labels."""
+        panels, labels, named = self.content.panels, self.content.labels, self.content.names
         every = np.vstack([panel.map for panel in panels]).astype(float)
         every = every if len(every) else np.zeros((1, 2))
         low, high = every.min(axis=0), every.max(axis=0)
         step = float((high - low).max()) / 65535 or 1.0
         self.facts["span"] = np.maximum(np.rint((high - low) / step), 1).astype(int).tolist()
-        self.pack("labels", (self.content.labels[self.documents] - NOISE).astype(np.uint16))
-        self.facts["panels"] = [
-            self._add_panel(number, panel, low, step) for number, panel in enumerate(panels)
-        ]
-
-    def _add_panel(
-        self, number: int, panel: Panel, low: npt.NDArray[Any], step: float
-    ) -> dict[str, Any]:
-        """Pack positions and neighbours of the documents; return the facts of a map."""
-        positions = np.clip(np.rint((panel.map[self.documents] - low) / step), 0, 65535)
-        self.pack(f"places-{number}", positions.astype(np.uint16), deflate=False)
-        labels, n_names = self.content.labels, len(self.content.names)
-        anchors = np.rint((densest_points(panel.map, labels, n_names) - low) / step)
-        names = [
-            (label, anchor.astype(int).tolist() if np.isfinite(anchor).all() else None, n)
-            for (label, n), anchor in zip(self.content.names, anchors, strict=True)
-        ]
-        if panel.graph is None:
-            return {"name": panel.name, "names": names}
-        near = panel.graph.indices[self.documents, :_NEIGHBORS]
-        is_neighbor = (near >= 0) & (panel.graph.similarities[self.documents, :_NEIGHBORS] > 0)
-        listed = np.where(is_neighbor, self.position_of[near], len(self.documents))
-        self.pack(f"neighbors-{number}", listed.astype(np.uint32))
-        return {"name": panel.name, "names": names, "depth": near.shape[1]}
+        self.pack("labels", (labels[self.documents] - NOISE).astype(np.uint16))
+        self.facts["panels"] = []
+        for number, panel in enumerate(panels):
+            positions = np.clip(np.rint((panel.map[self.documents] - low) / step), 0, 65535)
+            self.pack(f"places-{number}", positions.astype(np.uint16), deflate=False)
+            anchors = np.rint((densest_points(panel.map, labels, len(named)) - low) / step)
+            names = [
+                (label, anchor.astype(int).tolist() if np.isfinite(anchor).all() else None, n)
+                for (label, n), anchor in zip(named, anchors, strict=True)
+            ]
+            depth = 0
+            if panel.graph is not None:
+                near = panel.graph.indices[self.documents, :_NEIGHBORS]
+                similarities = panel.graph.similarities[self.documents, :_NEIGHBORS]
+                is_neighbor, depth = (near >= 0) & (similarities > 0), near.shape[1]
+                listed = np.where(is_neighbor, self.position_of[near], len(self.documents))
+                self.pack(f"neighbors-{number}", listed.astype(np.uint32))
+            self.facts["panels"].append({"name": panel.name, "names": names, "depth": depth})
 
     def add_columns(self) -> None:
         """Add the times, groups, ids and web addresses of the rows."""
@@ -204,7 +204,7 @@ class _PageData:
         n_words = np.diff(tokens.offsets)[self.documents]
         words = {*counted.stop_words, *counted.function_words}
         self.facts["notIndexed"] = sorted(words & {*tokens.words})
-        self.pack_strings("terms", terms)
+        self.pack_lines("terms", terms, len(terms))
         self.pack("lengths", lengths)
         self.pack("starts", counts.indptr.astype(np.uint32))
         self.pack("steps", steps.astype(np.uint32))
@@ -221,47 +221,38 @@ class _PageData:
             f'<script type="application/octet-stream" id="packed-{name}"{how}>{body}</script>'
         )
 
-    def pack_strings(self, name: str, strings: Sequence[str]) -> None:
-        """Add strings separated by NUL, which is replaced in them."""
-        clean = "\0".join(one.replace("\0", "\ufffd") for one in strings)
-        self.pack(name, clean.encode("utf-8", "replace"))
-
-    def pack_lines(self, name: str, lines: Sequence[str], per_block: int = LINES_PER_BLOCK) -> None:
-        """Add strings as numbered blocks."""
-        for number, start in enumerate(range(0, len(lines), per_block)):
-            self.pack_strings(f"{name}-{number}", lines[start : start + per_block])
+    def pack_lines(self, name: str, lines: Sequence[str], size: int = LINES_PER_BLOCK) -> None:
+        """Add strings as numbered blocks, separated by NUL, which is replaced in them."""
+        for number, start in enumerate(range(0, len(lines), size)):
+            block = lines[start : start + size]
+            joined = "\0".join(line.replace("\0", "\ufffd") for line in block)
+            self.pack(f"{name}-{number}", joined.encode("utf-8", "replace"))
 
 
 def indexed_terms(
     counted: TermCounts, tokens: TokenStream, weights: Int64Array
-) -> tuple[list[str], npt.NDArray[np.uint8], csc_matrix]:
-    """Return the terms of the index, their lengths in words, and counts (n_documents, n_terms).
+) -> tuple[list[str], npt.NDArray[np.uint8], Any]:
+    """Return the terms of the index, lengths in words, and a csc_matrix (n_documents, n_terms).
 
     A length of 0 marks words that can be searched but not compared, because they are rare or were
     excluded by another rule. Rare terms of several words are left out.
     """
-    from scipy.sparse import csc_matrix, csr_matrix, hstack
+    from scipy.sparse import csr_matrix, hstack
 
     totals = np.asarray(counted.counts.T @ weights).ravel()
     compared = np.flatnonzero(totals >= _MIN_COUNT)
     terms = [counted.terms[i] for i in compared.tolist()]
     listed = {*terms, *counted.stop_words, *counted.function_words}
     others = np.array([i for i, word in enumerate(tokens.words) if word not in listed], np.int64)
-    if not counted.counts.shape[0]:
-        return [], np.zeros(0, np.uint8), csc_matrix((0, 0))
     number = np.full(len(tokens.words), -1)
     number[others] = np.arange(len(others))
     tokens_at = np.flatnonzero(number[tokens.ids] >= 0)
     documents = np.searchsorted(tokens.offsets, tokens_at, side="right") - 1
     cells = documents, number[tokens.ids[tokens_at]]
     words = csr_matrix((np.ones(len(tokens_at), np.int32), cells), (len(tokens), len(others)))
-    has_all = len(terms) == len(counted.terms)
-    of_terms = counted.counts if has_all else counted.counts[:, compared]
-    counts = hstack([of_terms, words], format="csr")
+    counts = hstack([counted.counts[:, compared], words], format="csc")
     terms += [tokens.words[i] for i in others.tolist()]
     lengths = np.concatenate([counted.lengths[compared], np.zeros(len(others), np.int8)])
     # JavaScript compares strings by UTF-16 code units.
     order = sorted(range(len(terms)), key=lambda i: terms[i].encode("utf-16-be", "surrogatepass"))
-    counts.indices = np.argsort(order).astype(counts.indices.dtype)[counts.indices]
-    counts.has_sorted_indices = False
-    return [terms[i] for i in order], lengths[order].astype(np.uint8), counts.tocsc()
+    return [terms[i] for i in order], lengths[order].astype(np.uint8), counts[:, order]

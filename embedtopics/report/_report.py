@@ -19,8 +19,9 @@ from embedtopics.plots._layers import layers
 from embedtopics.plots._learning import before_after, learning_curves
 from embedtopics.probing.results import LayerScores
 from embedtopics.report._comparison import comparison_html
-from embedtopics.report._documents import FORMATS, Section, Table, corpus_title, write_page
+from embedtopics.report._documents import FORMATS, Section, Table, write_page
 from embedtopics.report._explorer import explorer_html
+from embedtopics.report._page_data import corpus_title
 from embedtopics.report._study import Checks, record_sections, study_sections
 from embedtopics.topics.results import TopicResult
 from embedtopics.training.results import TrainingReport
@@ -57,10 +58,9 @@ def write_report(
     result : TopicResult, Comparison, ClassificationReport, StudyReport, TrainingReport, LayerScores
         A TopicResult gives a page to search, select and compare its documents, with a report below
         the map: methods, sample, topics, validation, decisions, software, references, and a
-        checklist after ValiTex (Birkenmaier et al. 2024), in which what is missing is "not done". A
-        theme in the list selects its topics. The map draws with WebGL 2 on a graphics card,
-        otherwise on the CPU. A Comparison gives linked maps: a document that is highlighted or
-        selected on one map is highlighted or selected on all.
+        checklist after ValiTex (Birkenmaier et al. 2024), in which what is missing is "not done".
+        A Comparison gives linked maps: a document that is highlighted or selected on one map is
+        highlighted or selected on all.
     path : str or path
         File to write, in an existing folder. An existing file is replaced. It ends in .html, or,
         for the report alone, without figures, in .md, .docx (needs the extra "files") or .tex; then
@@ -73,10 +73,8 @@ def write_report(
         Of topics: see `topics.report_card`.
     validation : sequence of SheetScore
         Of topics: the scores of answers of people to `topics.validation_sheets`.
-    choices : Specifications, optional
-        Of topics: conclusions over other choices, see `topics.specifications`.
-    verification : Verification, optional
-        Of topics: see `embedtopics.verify`.
+    choices, verification : Specifications, Verification, optional
+        Of topics: see `topics.specifications` and `embedtopics.verify`.
 
     Returns
     -------
@@ -87,8 +85,7 @@ def write_report(
     Raises
     ------
     InputError
-        Another type of result, another suffix, a folder that does not exist, or a path that is a
-        folder.
+        Another type of result, another suffix, or a folder that does not exist.
     MissingExtraError
         If python-docx, which writes .docx files, is not installed.
     OSError
@@ -104,11 +101,13 @@ def write_report(
     if isinstance(result, Comparison):
         return write_page(comparison_html(result, title=title), path)
     if isinstance(result, TopicResult):
-        checks = Checks(measures, validation, choices, verification, tables)
+        results = (("Choices", choices), ("Computed again", verification))
+        computed = {heading: one for heading, one in results if one is not None}
+        checks = Checks(measures, validation, tables, computed)
         if suffix in (".html", ".htm"):
             return write_page(explorer_html(result, title=title, checks=checks), path)
         sections, entries = study_sections(result, checks, is_page=False)
-        heading = corpus_title("Topics of", result.corpus)
+        heading = corpus_title("Topics of", result)
         write_page("\n".join(entries), path.with_suffix(".bib"))
     elif type(result) in PAGES:
         heading, sections = PAGES[type(result)](result)

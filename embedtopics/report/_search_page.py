@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from embedtopics._utils.checks import checked_between
 from embedtopics._utils.local_server import LocalServer, Refused
 from embedtopics.errors import InputError
 
@@ -37,13 +38,12 @@ class SearchServer(LocalServer):
     def about(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the number of documents, the search modes, the columns and the facets."""
         _options(request)
+        settings, kinds = self.index.settings, ("text", "list", "boolean", "integer", "date")
         with self._lock:
             columns, n = self.index.columns, len(self.index)
-            words_only = bool(self.index.settings.get("words_only"))
-            kinds = ("text", "list", "boolean", "integer", "date")
             likely = [name for name, kind in columns.items() if kind in kinds]
             counts = self.index.facets(by=likely)
-        fields = self.index.settings.get("columns", {}).get("text")
+        fields = settings.get("columns", {}).get("text")
         sizes = counts.groupby("column")["value"].count()
         facets = [
             name
@@ -52,7 +52,7 @@ class SearchServer(LocalServer):
             and not (isinstance(fields, list) and name in fields)
             and not (name == "topic" and "topic_name" in columns)
         ]
-        modes = ["lexical"] if words_only else ["hybrid", "dense", "lexical"]
+        modes = ["lexical"] if settings.get("words_only") else ["hybrid", "dense", "lexical"]
         name = self.index.folder.name
         return {"name": name, "documents": n, "modes": modes, "columns": columns, "facets": facets}
 
@@ -121,7 +121,16 @@ def _options(request: Mapping[str, Any], *names: str) -> dict[str, Any]:
     for name in request:
         if name not in (*names, "token"):
             raise InputError("parameter", f"one of {', '.join(names) or 'none'}", name[:100])
-    return {name: read(_one(request, name)) for name, read in READERS.items() if name in request}
+    options = {}
+    for name in READERS.keys() & request.keys():
+        read, text = READERS[name], _one(request, name)
+        try:
+            options[name] = read(text)
+        except ValueError:
+            kind = "an integer" if read is int else "a number"
+            raise InputError(name, kind, text) from None
+    checked_between(options.get("k", 1), "k", 1, MAX_HITS, closed=True)
+    return options
 
 
 def _one(request: Mapping[str, Any], name: str) -> str:
@@ -131,21 +140,8 @@ def _one(request: Mapping[str, Any], name: str) -> str:
     return str(values[0])
 
 
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 5 and 1 <= int(text) <= MAX_HITS):
-        raise InputError("k", f"an integer from 1 to {MAX_HITS}", text)
-    return int(text)
-
-
-def _score(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError("min_score", "a number from 0 to 1", text) from None
-
-
 READERS: dict[str, Callable[[str], Any]] = {
-    "q": str, "k": _count, "mode": str, "where": str, "min_score": _score, "passage": str
+    "q": str, "k": int, "mode": str, "where": str, "min_score": float, "passage": str
 }  # fmt: skip
 """What reads the parameters that have one value."""
 

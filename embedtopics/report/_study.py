@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,12 +33,6 @@ SOURCES = {"bert": "reimers2019", "minilm": "reimers2019", "e5": "wang2024"}
 SOURCES |= {"fasttext": "bojanowski2017", "lsa": "deerwester1990"}
 """Sources of encoders, by a part of their names."""
 
-PERSISTENCE = "Persistence is the range of density levels over which a topic is one cluster."
-RECURRENCE = (
-    "Recurrence is the mean Jaccard overlap of a topic with its best match among the topics of "
-    "{n_replicates} random subsets of the documents (replicates). Brackets contain 90 % of the "
-    "replicates. Paler topics have a lower recurrence."
-)
 IN_METHODS = (
     "rows_taken", "sample", "passages", "empty", "duplicates", "truncated", "long_texts",
     "labels", "manual_labels", "seed_words", "names", "names_without_texts", "guided_topics",
@@ -51,9 +47,8 @@ class Checks(NamedTuple):
 
     measures: pd.DataFrame | None = None
     validation: Sequence[SheetScore] = ()
-    choices: Displayed | None = None
-    verification: Displayed | None = None
     tables: Mapping[str, pd.DataFrame] = MappingProxyType({})
+    computed: Mapping[str, Displayed] = MappingProxyType({})  # by heading
 
 
 def study_sections(
@@ -61,7 +56,8 @@ def study_sections(
 ) -> tuple[list[Section], list[str]]:
     """Return the report and its references in BibTeX; a page has its own table of topics."""
     keys = _references_of(result, checks)
-    references = json.loads(asset("references.json"))
+    entries = re.split(r"\n(?=@)", asset("references.bib"))
+    entry_of = {re.findall(r"\w+", entry)[1]: entry for entry in entries}
     order = "The order of the checks follows ValiTex (Birkenmaier et al. 2024)."
     sections = [
         Section("Methods", [methods_text(result)]),
@@ -72,9 +68,9 @@ def study_sections(
         *_checked(result, checks),
         *record_sections(result.decisions, result.history, result.settings, result.versions),
         Section("Checklist", [order, _checklist(result, checks)]),
-        Section("References", [[_cited(references[key]) for key in keys]]),
+        Section("References", [[_cited(entry_of[key]) for key in keys]]),
     ]
-    return sections, [_entry(key, references[key]) for key in keys]
+    return sections, [entry_of[key] for key in keys]
 
 
 def record_sections(
@@ -186,10 +182,11 @@ def _topics_on_page(result: TopicResult) -> list[str]:
     if not result.topics:
         return ["No topics were found: no cluster of documents is dense enough."]
     if (stability := result.stability) is None:
-        measure, note = "Persistence", PERSISTENCE
+        measure, note = "Persistence", asset("topics_persistence.html")
         figures = [_figure(topic.persistence) for topic in result.topics]
     else:
-        measure, note = "Recurrence", RECURRENCE.format(n_replicates=stability.n_replicates)
+        measure = "Recurrence"
+        note = fill("topics_recurrence.html", n_replicates=stability.n_replicates)
         ends = zip(stability.recurrence, stability.low, stability.high, strict=True)
         figures = [
             f'{_figure(mean)} <span class="nowrap">({_figure(low)}&ndash;{_figure(high)})</span>'
@@ -199,43 +196,31 @@ def _topics_on_page(result: TopicResult) -> list[str]:
     colors, rows = topic_colors(result), []
     for theme in result.themes:
         if len(result.themes) < result.n_topics:
-            label, shares = text(theme.label, 80), {"size": theme.size, "share": theme.share}
-            rows.append(fill("topics_theme.html", label=label, n=len(theme.topics), **shares))
-        rows += [
-            fill(
+            label, n = text(theme.label, 80), len(theme.topics)
+            rows.append(fill("topics_theme.html", theme=theme, label=label, n=n))
+        for topic in (result.topics[i] for i in theme.topics):
+            row = fill(
                 "topics_row.html",
-                topic_id=topic_id,
-                color=colors[topic_id],
+                topic=topic,
                 label=text(topic.label, 80),
-                size=topic.size,
-                share=topic.share,
-                bar=_bar(topic.share / largest, colors[topic_id]),
+                color=colors[topic.topic_id],
+                filled=100 * topic.share / largest,
                 measure=measure,
-                figure=figures[topic_id],
-                keywords=_keywords(topic, colors[topic_id]),
+                figure=figures[topic.topic_id],
+                keywords=_keywords(topic, colors[topic.topic_id]),
                 representatives=_representatives(result, topic),
             )
-            for topic_id, topic in ((i, result.topics[i]) for i in theme.topics)
-        ]
+            rows.append(row)
     return [fill("topics.html", note=note, measure=measure, rows="\n".join(rows))]
 
 
 def _keywords(topic: Topic, color: str) -> str:
-    best = max(topic.weights, default=0.0) or 1.0
+    largest = max(topic.weights, default=0.0) or 1.0
+    keyword = partial(fill, "topics_keyword.html", color=color)
     return " ".join(
-        fill(
-            "topics_keyword.html",
-            weight=weight,
-            term=text(term, 60),
-            bar=_bar(weight / best, color),
-        )
+        keyword(term=text(term, 60), weight=weight, filled=100 * weight / largest)
         for term, weight in zip(topic.keywords, topic.weights, strict=True)
     )
-
-
-def _bar(share: float, color: str) -> str:
-    """Return a bar that fills a share of its width, without inline styles."""
-    return fill("topics_bar.html", width=100 * share, color=color)
 
 
 def _figure(value: float) -> str:
@@ -251,10 +236,8 @@ def _representatives(result: TopicResult, topic: Topic) -> str:
         origin = f"row {row:,}"
         if corpus.time is not None and not corpus.time.isna().iloc[row]:
             origin += f", {corpus.time.iloc[row].date().isoformat()}"
-        quote = text(corpus.texts[row], 400)
-        quotes.append(fill("topics_quote.html", text=quote, origin=origin))
-    name = "representative document"
-    heading = spell_count(len(quotes), name, f"{name}s")
+        quotes.append(fill("topics_quote.html", text=text(corpus.texts[row], 400), origin=origin))
+    heading = spell_count(len(quotes), "representative document", "representative documents")
     return fill("topics_quotes.html", heading=heading, quotes="".join(quotes))
 
 
@@ -303,19 +286,18 @@ def _over_time(result: TopicResult) -> list[Section]:
 
 def _by_group(result: TopicResult) -> list[Section]:
     """Return the share of each topic in the largest groups, if there are groups."""
-    groups, has_text = result.corpus.group, result.documents.of_row >= 0
-    if groups is None or not result.topics or groups[has_text].nunique() < 2:
+    groups = result.corpus.group
+    if groups is None or not result.topics:
         return []
-    sizes = groups[has_text].dropna().astype(str).value_counts()
-    names = sizes.sort_index().sort_values(ascending=False, kind="stable").index
-    has_group = has_text & groups.notna().to_numpy()
-    rows_of = {
-        name: has_group & (groups.astype(str) == name).to_numpy() for name in names[:N_GROUPS]
-    }
-    n_more = len(names) - N_GROUPS
-    more = f" Smaller groups left out: {n_more:,}." if n_more > 0 else ""
+    names = groups.astype(str).where(groups.notna() & (result.documents.of_row >= 0))
+    sizes = names.value_counts().sort_index().sort_values(ascending=False, kind="stable")
+    if len(sizes) < 2:
+        return []
+    largest = {name: (names == name).to_numpy() for name in sizes.index[:N_GROUPS]}
+    n_more = len(sizes) - len(largest)
+    more = f" Smaller groups left out: {n_more:,}." if n_more else ""
     note = f"Share of the topic in the rows of each {result.corpus.group_column}.{more}"
-    return [Section("By group", [note, _shares(result, rows_of)])]
+    return [Section("By group", [note, _shares(result, largest)])]
 
 
 def _shares(result: TopicResult, parts: Mapping[str, BoolArray]) -> Table:
@@ -332,16 +314,10 @@ def _shares(result: TopicResult, parts: Mapping[str, BoolArray]) -> Table:
 def _checked(result: TopicResult, checks: Checks) -> list[Section]:
     """Return what was done to validate the topics."""
     scores, stability = checks.validation, result.stability
+    shares = [_spell(score.precision, score.low, score.high) for score in scores]
     rows = [
-        (
-            score.task.replace("_", " "),
-            _spell(score.precision, score.low, score.high),
-            f"{score.chance:.2f}",
-            score.n_answers,
-            score.n_coders,
-            score.alpha,
-        )
-        for score in scores
+        (s.task.replace("_", " "), share, f"{s.chance:.2f}", s.n_answers, s.n_coders, s.alpha)
+        for s, share in zip(scores, shares, strict=True)
     ]
     heads = ["task", "correct", "by chance", "answers", "people", "agreement (alpha)"]
     sections = [Section("Validation by people", [Table(heads, rows) if rows else "Not done."])]
@@ -366,9 +342,8 @@ def _checked(result: TopicResult, checks: Checks) -> list[Section]:
         note, table = "Brackets contain 95 % intervals.", Table(["measure", "value", "n"], of_all)
         sections.append(Section("Measures", [note, table]))
     sections += [Section(heading, [frame]) for heading, frame in checks.tables.items()]
-    for heading, content in (("Choices", checks.choices), ("Computed again", checks.verification)):
-        if content is not None:
-            sections.append(Section(heading, [repr(content), content.to_frame()]))
+    for heading, content in checks.computed.items():
+        sections.append(Section(heading, [repr(content), content.to_frame()]))
     return sections
 
 
@@ -381,14 +356,8 @@ def _spell(value: float, low: float, high: float) -> str:
 
 def _checklist(result: TopicResult, checks: Checks) -> Table:
     """Return each check with what the report holds on it."""
+    has_text, evidence = result.documents.of_row >= 0, {}
     n_named = sum(topic.is_named for topic in result.topics)
-    has_text = result.documents.of_row >= 0
-    n_repeated = int(has_text.sum()) - len(result.documents)
-    evidence = {
-        "exclusions": f"{np.sum(~has_text):,} rows without text, {n_repeated:,} repeated texts",
-        "method": f"encoder {encoder_name(result)}, {result.n_topics:,} topics; see Methods",
-        "keywords": f"{result.n_topics:,} topics, see Topics",
-    }
     if n_named:
         evidence["names"] = f"{n_named:,} of {result.n_topics:,} topics"
     for score in checks.validation:
@@ -400,16 +369,18 @@ def _checklist(result: TopicResult, checks: Checks) -> Table:
         if "ami" in value:
             evidence["classes"] = f"adjusted mutual information {value['ami']:.2f}"
     for name in checks.tables:
-        key, said = ("choices", "") if name == "Choices" else ("coded", "for the authors to say: ")
-        evidence[key] = f"{said}see {name}"
+        key, task = (name, "") if name == "Choices" else ("coded", "for the authors to say: ")
+        evidence[key] = f"{task}see {name}"
     if result.stability is not None:
         mean, n = np.nanmean(result.stability.recurrence), result.stability.n_replicates
         evidence["stability"] = f"mean recurrence {mean:.2f} in {n} resamples"
-    for name, content in (("choices", checks.choices), ("verification", checks.verification)):
-        if content is not None:
-            evidence[name] = repr(content)
-    items = json.loads(asset("checklist.json"))
-    rows = [(kind, check, evidence.get(key, state)) for kind, check, key, state in items]
+    evidence |= {heading: repr(content) for heading, content in checks.computed.items()}
+    facts: dict[str, Any] = {"encoder": encoder_name(result), "n_topics": result.n_topics}
+    facts |= {"n_empty": np.sum(~has_text), "n_repeated": has_text.sum() - len(result.documents)}
+    rows = [
+        (kind, check, evidence.get(key) or state.format(**facts))
+        for kind, check, key, state in json.loads(asset("checklist.json"))
+    ]
     return Table(["evidence", "check", "state"], rows)
 
 
@@ -424,21 +395,14 @@ def _references_of(result: TopicResult, checks: Checks) -> list[str]:
     keys |= {"grootendorst2022"} if result.weighting is None else set()
     keys |= {"hennig2007", "hubert1985"} if result.stability is not None else set()
     keys |= {"roder2015", "venna2001"} if checks.measures is not None else set()
-    for score in checks.validation:
-        keys.add("hoyle2025" if score.task == "topic_fit" else "chang2009")
+    keys |= {"hoyle2025" if s.task == "topic_fit" else "chang2009" for s in checks.validation}
     return [*sorted(keys), "embedtopics"]
 
 
-def _entry(key: str, fields: Mapping[str, str]) -> str:
-    """Return a reference in BibTeX; braces keep the case of titles."""
-    braced = {name: f"{{{field}}}" if name == "title" else field for name, field in fields.items()}
-    lines = [f"  {name} = {{{field}}}" for name, field in braced.items() if name != "type"]
-    return ",\n".join([f"@{fields['type']}{{{key}", *lines]) + "\n}\n"
-
-
-def _cited(fields: Mapping[str, str]) -> str:
-    """Return a reference as a line."""
-    names = fields["author"].strip("{}").split(" and ")
+def _cited(entry: str) -> str:
+    """Return a reference in BibTeX as a line."""
+    fields = {name: value.strip("{}") for name, value in re.findall(r"(\w+) = (\{.*\})", entry)}
+    names = fields["author"].split(" and ")
     people = ", ".join(" ".join(reversed(name.split(", "))) for name in names)
     where = next((fields[k] for k in ("journal", "booktitle", "institution") if k in fields), "")
     parts = ", ".join(filter(None, [where, fields.get("volume", ""), fields.get("pages", "")]))

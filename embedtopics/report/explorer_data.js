@@ -97,7 +97,7 @@ const Store = (() => {
   store.loadIndex = () => {
     indexing ??= (async () => {
       const [terms, lengths, starts, steps, occurrences, nWords] = await Promise.all([
-        strings("terms"), column("lengths", Uint8Array), column("starts", Uint32Array),
+        strings("terms-0"), column("lengths", Uint8Array), column("starts", Uint32Array),
         column("steps", Uint32Array), column("occurrences", Uint16Array), column("n-words", Uint32Array),
       ]);
       if (!steps) return null;

@@ -71,7 +71,7 @@ def test_every_word_that_is_no_stop_word_can_be_searched(result):
 
 def test_rows_texts_and_topics_come_back(page, result):
     held, corpus = about(page), result.corpus
-    labels = column(page, "labels-0", "<u2").astype(int) - 1
+    labels = column(page, "labels", "<u2").astype(int) - 1
     back = column(page, "repeats", "<u4")
     first = np.flatnonzero(back == 0)
     rows = column(page, "rows", "<u4")

@@ -15,7 +15,7 @@ from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.report._explorer import explorer_html
 from embedtopics.topics.results import Edit
-from tests.factories import make_result, refuses
+from tests.factories import make_result, raising, refuses
 
 NASTY = "</script><script>document.title='pwned'</script><!-- <b>bold</b> & \"q\" 🙂 %{x} \ud800"
 
@@ -145,10 +145,8 @@ def test_a_failed_write_keeps_the_old_report(tmp_path, result, monkeypatch):
     path = tmp_path / "report.html"
     path.write_text("old")
 
-    def full_disk(descriptor):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full_disk)
+    full_disk = raising(OSError(28, "No space left on device"))
+    monkeypatch.setattr("pathlib.Path.write_text", full_disk)
     with pytest.raises(InputError, match="No space left"):
         report.write_report(result, path)
     for nowhere in (tmp_path, tmp_path / "none" / "report.html"):

@@ -8,7 +8,7 @@ from embedtopics import ModelLoadError, probing
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.probing._plan import word_spans
 from embedtopics.probing.results import ProbeTask
-from tests.factories import refuses
+from tests.factories import each, refuses
 
 TEXTS = [
     "the cat sat on the mat",
@@ -69,24 +69,20 @@ def check_against_transformers(folder, texts, **settings):
 
 def test_all_layers_of_every_family_are_those_of_transformers(checkpoint):
     states = check_against_transformers(checkpoint, TEXTS)
-    assert states.layers == (0, 1, 2, 3)
-    assert states.width == 16
+    assert states.layers == (0, 1, 2, 3) and states.width == 16
 
 
 @pytest.mark.parametrize("name", ["tiny_bert", "tiny_roberta"])
 def test_a_word_has_the_mean_of_its_tokens(name, request):
-    folder = request.getfixturevalue(name)
-    states = check_against_transformers(folder, [t[:28] for t in TEXTS])
+    states = check_against_transformers(request.getfixturevalue(name), [t[:28] for t in TEXTS])
     assert states.n_pieces.max() > 1 and states.pooling == "mean"
 
 
 @pytest.mark.parametrize("name", ["tiny_bert", "tiny_roberta"])
 def test_tokens_can_be_the_units(name, request):
-    folder = request.getfixturevalue(name)
     texts = [t[:28] for t in TEXTS]
-    states = check_against_transformers(folder, texts, words=False)
-    assert states.unit == "token"
-    assert (states.n_pieces == 1).all()
+    states = check_against_transformers(request.getfixturevalue(name), texts, words=False)
+    assert states.unit == "token" and (states.n_pieces == 1).all()
     for word, text, (begin, end) in zip(states.words, states.of_text, states.spans, strict=True):
         assert word == texts[text][begin:end]
 
@@ -172,34 +168,21 @@ def test_encoders_are_accepted_as_objects(tiny_bert):
 
 @pytest.mark.parametrize(
     ("texts", "row"),
-    [
-        ([], None),
-        ("the cat", None),
-        (["a", None], 1),
-        (["a", ["b"]], 1),
-        ([["a"], "b"], 1),
-        ([["a"], ["b", 3]], 1),
-        ({"a": "the cat"}, None),
-        (pd.DataFrame({"text": ["the cat"]}), None),
-    ],
-)
+    [([], None), ("the cat", None), (["a", None], 1), (["a", ["b"]], 1), ([["a"], "b"], 1),
+     ([["a"], ["b", 3]], 1), ({"a": "the cat"}, None), (pd.DataFrame({"text": ["a"]}), None)],
+)  # fmt: skip
 def test_bad_texts_are_refused(texts, row, tiny_bert):
     with refuses("texts", row=row):
         probing.hidden_states(texts, tiny_bert)
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [
-        *({"layers": layers} for layers in (3, -4, [], "first", 1.5)),
-        {"dtype": "int8"},
-        {"encoder": "tfidf"},
-    ],
+    ("parameter", "value"),
+    each(layers=[3, -4, [], "first", 1.5], dtype=["int8"], encoder=["tfidf"]),
 )
-def test_bad_settings_are_refused(settings, tiny_bert):
-    (parameter,) = settings
+def test_bad_settings_are_refused(parameter, value, tiny_bert):
     with refuses(parameter):
-        probing.hidden_states(["the cat"], **{"encoder": tiny_bert, **settings})
+        probing.hidden_states(["the cat"], **{"encoder": tiny_bert, parameter: value})
 
 
 def test_decoders_are_read_and_encoder_decoders_are_refused(tiny_bert, tmp_path):

@@ -50,8 +50,3 @@ def test_weights_are_initialized_as_the_architecture_does(tiny_bert):
 def test_bad_random_states_are_refused(tiny_bert):
     with refuses("random_state"):
         probing.random_states(["a"], tiny_bert, random_state=-1)
-
-
-def test_encoders_without_layers_are_refused():
-    with refuses("encoder"):
-        probing.random_states(["a"], "tfidf")

@@ -53,15 +53,9 @@ def test_a_store_is_what_is_in_memory(tiny_bert, finished, monkeypatch):
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"texts": TEXTS[:-1]},
-        {"texts": [t.split() for t in TEXTS]},
-        {"words": False},
-        {"layers": -1},
-        {"dtype": "float32"},
-        {"random_state": 0, "texts": TEXTS[1:]},
-    ],
-)
+    [{"texts": TEXTS[:-1]}, {"texts": [t.split() for t in TEXTS]}, {"words": False}, {"layers": -1},
+     {"dtype": "float32"}, {"random_state": 0, "texts": TEXTS[1:]}],
+)  # fmt: skip
 def test_a_store_of_other_states_is_refused(change, tiny_bert, finished):
     make = probing.random_states if "random_state" in change else probing.hidden_states
     with refuses("out"):

@@ -11,10 +11,10 @@ from embedtopics.evaluation.results import Estimate
 from embedtopics.probing.probes._fit import Fit
 from embedtopics.probing.probes._probe import ProbedVectors, _chosen_layer, _Trained
 from embedtopics.probing.probes._scores import with_mixes
-from embedtopics.probing.probes._units import DEV, TEST, label_of_each_unit, label_units
+from embedtopics.probing.probes._units import TEST, label_of_each_unit, label_units
 from embedtopics.probing.results import LayerScores, ProbeScore, ScalarMix
 from tests.factories import refuses
-from tests.probing.made import made_states, random_states
+from tests.probing.made import random_states
 from tests.probing.probes.problems import tagged_states
 
 STATES, TAGGED = tagged_states(n_texts=40, signals=(0.0, 1.0, 3.0))
@@ -23,16 +23,8 @@ STATES, TAGGED = tagged_states(n_texts=40, signals=(0.0, 1.0, 3.0))
 def scores_of(*figures, **others):
     """Scores of (what, layer, metric, value)."""
     made = tuple(ProbeScore(*one, float("nan"), float("nan"), 10) for one in figures)
-    return LayerScores(
-        made,
-        task="made",
-        encoder="made",
-        labels=("A", "B"),
-        n_train=10,
-        n_dev=10,
-        n_test=10,
-        **others,
-    )
+    sizes = {"n_train": 10, "n_dev": 10, "n_test": 10}
+    return LayerScores(made, task="made", encoder="made", labels=("A", "B"), **sizes, **others)
 
 
 pytestmark = pytest.mark.usefixtures("few_steps")
@@ -59,18 +51,12 @@ def test_the_chosen_layer_loses_least_on_the_dev_part(scores):
     (expected,) = [one for one in scores.of(what="probe", metric="accuracy") if one.layer == 2]
     assert scores.chosen() == expected
     made = [
-        _Trained(
-            ProbedVectors("made", layer, None, is_baseline),
-            (),
-            Fit((), (), np.array([losses])),
-        )
+        _Trained(ProbedVectors("", layer, None, is_baseline), (), Fit((), (), np.array([losses])))
         for layer, is_baseline, losses in [
-            (0, True, [0.1, 0.1]),
-            (3, False, [0.9, 0.5]),
-            (1, False, [0.4, 0.9]),
+            (0, True, [0.1, 0.1]), (3, False, [0.9, 0.5]), (1, False, [0.4, 0.9]),
             (None, False, [0.0, 0.0]),
         ]
-    ]
+    ]  # fmt: skip
     # Layer 3: 0.5 at its best penalty; layer 1: 0.4.
     assert _chosen_layer(made) == 1
     assert _chosen_layer(made[3:]) is None
@@ -95,16 +81,6 @@ def test_what_chose_no_layer_names_none():
         made.chosen(what="combination")
     with refuses("metric"):
         made.chosen(what="probe")
-
-
-@pytest.mark.parametrize("part", [DEV, TEST])
-def test_vectors_that_are_only_asked_about_must_be_finite_too(part):
-    units = label_units(STATES, TAGGED, 0)
-    row = int(units.rows[units.of(part)[0]])
-    vectors = [np.array(one) for one in STATES.vectors]
-    vectors[1][row] = np.inf
-    with refuses("states"):
-        probing.probe(made_states(STATES.texts, vectors), TAGGED)
 
 
 def test_every_kind_of_missing_value_is_no_label():

@@ -51,8 +51,9 @@ def test_a_feature_that_does_not_vary_is_nothing_and_one_that_is_not_finite_is_r
     features = Features(vectors, np.arange(50))
     assert (features.standardised(np.arange(50)).take(np.arange(50))[:, 1] == 0).all()
     vectors[31, 2] = np.inf
-    with refuses("states", row=31):
-        features.standardised(np.arange(50))
+    for units in (np.arange(50), np.arange(20)):  # units to predict must be finite too
+        with refuses("states", row=31):
+            features.standardised(units)
 
 
 @pytest.mark.parametrize("penalty", [0.1, 0.003])

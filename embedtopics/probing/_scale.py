@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from embedtopics._utils.checks import is_whole, resolve_seed
@@ -152,7 +152,7 @@ def _weights(side: Int64Array, counts: Float64Array) -> Float64Array:
     return np.asarray(above / next(sums) - below / next(sums))
 
 
-class Scale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Scale(BaseEstimator):  # type: ignore[misc]
     """An axis that seeds or scored texts define, and the positions of texts and words on it.
 
     A seed without a blank is a word of the texts; one with a blank is a text of its own. The axis
@@ -411,14 +411,6 @@ class Scale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             vectors = self._reading.of_texts(list(corpus.document_texts()))
             positions = self._positions(corpus, vectors)
         return positions if within is None else positions.within(within.labels)
-
-    def predict(self, X: Any) -> Float64Array:
-        """Return the position of each text, (n_texts,); see `positions`."""
-        return self.positions(X).values
-
-    def transform(self, X: Any) -> Float64Array:
-        """Return the position of each text, (n_texts, 1), for pipelines."""
-        return self.predict(X)[:, None]
 
     def explain(self, text: str) -> pd.DataFrame:
         """Return the shift by each word of a text: its position, less that without the word."""

@@ -85,9 +85,7 @@ def test_equal_sentences_are_one_context_and_marks_are_no_words():
     states = random_states(texts, width=5)
     found = probing.contextualization(states, min_uses=4)
     assert "." not in found.words and "lonely" not in found.words
-    expected = {
-        w: len({t for t in texts if w in t.split()}) for w in found.words
-    }  # fmt: skip
+    expected = {w: len({t for t in texts if w in t.split()}) for w in found.words}
     assert dict(zip(found.words, found.n_uses.tolist(), strict=True)) == expected
 
 

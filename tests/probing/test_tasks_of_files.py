@@ -34,7 +34,9 @@ def test_labelled_texts_keep_their_parts(write):
     assert task.parts == ("train", "train", "test", "test")
     assert (task.name, task.unit) == ("label", "text")
     assert "1 of train" in task.decisions[-1].message
-    alone = text_task(write("c.jsonl", texts(*[(i % 2, f"text {i // 2}") for i in range(40)])))
+    single = write("c.jsonl", texts(*[(i % 2, f"text {i // 2}") for i in range(40)]))
+    alone = text_task(single)
+    assert text_task(single, random_state=1).parts != alone.parts
     assert n_each_in_one_part(alone.texts, alone.parts) == 20
     assert Counter(alone.parts) == {"train": 32, "dev": 4, "test": 4}
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from embedtopics.probing import read_conllu, token_task
 from embedtopics.probing._tasks import split_contents
 from tests.factories import refuses
-from tests.probing.treebanks import FRENCH_FILE, n_each_in_one_part, sentence, treebank
+from tests.probing.treebanks import FRENCH_FILE, sentence, treebank
 
 
 @pytest.fixture
@@ -83,12 +83,3 @@ def test_dealing_follows_contents_and_not_their_order(keys, seed, random):
     counted = list(parts.values())
     if n >= 3:
         assert counted.count("test") == counted.count("dev") == max(1, round(n / 10))
-
-
-def test_dealt_sentences_that_are_the_same_are_in_one_part():
-    lines = [sentence(f"Word {i % 20} here", id=str(i), upos="X NUM Y") for i in range(60)]
-    task = token_task(treebank(*lines), "upos", random_state=3)
-    assert len(task.texts) == 60
-    assert n_each_in_one_part(task.texts, task.parts) == 20
-    assert [task.parts.count(part) for part in ("train", "dev", "test")] == [48, 6, 6]
-    assert token_task(treebank(*lines), "upos", random_state=4).parts != task.parts

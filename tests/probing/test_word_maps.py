@@ -42,9 +42,8 @@ def test_each_layer_is_projected_on_its_principal_components():
         # a turn or a reflection leaves the inner products as they are
         own = found.coordinates[place]
         np.testing.assert_allclose(own @ own.T, expected @ expected.T, atol=1e-12)
-        assert found.explained_variance[place] == pytest.approx(
-            (sizes[:2] ** 2).sum() / (sizes**2).sum()
-        )
+        share = (sizes[:2] ** 2).sum() / (sizes**2).sum()
+        assert found.explained_variance[place] == pytest.approx(share)
         cosines = vectors @ vectors.T
         pairs = cosines[np.triu_indices(len(found), 1)]
         assert found.similarity[place] == pytest.approx(pairs.mean())
@@ -60,9 +59,8 @@ def test_the_joint_plane_is_that_of_all_layers_less_their_means():
     joint = found.joint.reshape(-1, 2)
     np.testing.assert_allclose(joint @ joint.T, expected @ expected.T, atol=1e-12)
     totals = [np.square(one - one.mean(axis=0)).sum() for one in parts]
-    np.testing.assert_allclose(
-        found.joint_explained_variance, np.square(found.joint).sum(axis=(1, 2)) / totals
-    )
+    shares = np.square(found.joint).sum(axis=(1, 2)) / totals
+    np.testing.assert_allclose(found.joint_explained_variance, shares)
 
 
 @settings(max_examples=20, deadline=None)
@@ -117,6 +115,5 @@ def test_uses_that_are_one_point_stay_in_the_middle():
     assert not found.coordinates[0].any() and np.isnan(found.explained_variance[0])
     assert found.similarity[0] == pytest.approx(1.0, abs=1e-3)
     two = probing.word_map(random_states(["bat a", "bat b"]), "bat")
-    assert (
-        two.explained_variance == pytest.approx(np.ones(3)) and not two.coordinates[-1, :, 1].any()
-    )
+    assert two.explained_variance == pytest.approx(np.ones(3))
+    assert not two.coordinates[-1, :, 1].any()

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from embedtopics import probing
@@ -11,7 +10,7 @@ from embedtopics.evaluation.results import Estimate
 from embedtopics.probing.probes._fit import Fit
 from embedtopics.probing.probes._probe import ProbedVectors, _chosen_layer, _Trained
 from embedtopics.probing.probes._scores import with_mixes
-from embedtopics.probing.probes._units import TEST, label_of_each_unit, label_units
+from embedtopics.probing.probes._units import TEST, label_units
 from embedtopics.probing.results import LayerScores, ProbeScore, ScalarMix
 from tests.factories import refuses
 from tests.probing.made import random_states
@@ -83,21 +82,13 @@ def test_what_chose_no_layer_names_none():
         made.chosen(what="probe")
 
 
-def test_every_kind_of_missing_value_is_no_label():
-    states = random_states([f"a{i} b{i} c{i} d{i}" for i in range(12)])
-    tags = [[None, pd.NA, "X", "Y"] if i % 2 else [np.nan, pd.NaT, "X", "Y"] for i in range(12)]
-    assert label_of_each_unit(states, tags) == ["", "", "X", "Y"] * 12
-
-
 def test_copies_of_a_sentence_in_other_texts_stand_in_the_order_of_their_texts():
     """Their vectors differ, by what stands around them."""
     texts = [f"s{i} s{i} x y" for i in range(9)]
 
     def order(chosen):
         states = random_states([texts[i] for i in chosen])
-        second = np.array(
-            [2 * t + (p > 1) for t, p in zip(states.of_text, states.position, strict=True)]
-        )
+        second = 2 * states.of_text + (states.position > 1)
         states = replace(states, sentences=second.astype(np.int32))
         units = label_units(states, [["A", "A", "B", "C"]] * 9, 0)
         return [(states.texts[states.of_text[row]], int(states.position[row]))

@@ -30,9 +30,8 @@ def test_a_mix_leaves_out_the_layer_without_signal(scores):
 
 def test_the_mix_of_the_first_layer_alone_is_the_probe_of_it(scores):
     first, *_, last = scores.of(what="cumulative mix", metric="accuracy")
-    assert first.value == pytest.approx(
-        scores.of(what="probe", metric="accuracy")[0].value, abs=0.01
-    )
+    alone, *_ = scores.of(what="probe", metric="accuracy")
+    assert first.value == pytest.approx(alone.value, abs=0.01)
     assert last.value == scores.of(what="scalar mix", metric="accuracy")[0].value
 
 

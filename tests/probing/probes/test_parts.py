@@ -1,6 +1,7 @@
 """The parts of units, and the alignment of labels with rows."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,7 +47,7 @@ def test_labels_by_text_by_unit_and_as_a_task():
 def test_words_without_label_or_vector_are_left_out_and_counted():
     states = random_states(TEXTS, missing=[1, 4])
     tags = [label for own in tags_of(TEXTS) for label in own]
-    tags[0], tags[4], tags[7], tags[8] = "", None, float("nan"), ""
+    tags[0], tags[4], tags[7], tags[8] = pd.NA, None, float("nan"), ""
     units = units_of(states, tags)
     assert sorted(units.rows.tolist()) == [i for i in range(22) if i not in (0, 1, 4, 7, 8)]
     assert told(units)["unlabelled"].value == 4

@@ -129,14 +129,13 @@ def test_a_planted_trend_and_its_interaction_are_found():
 def test_neither_the_order_of_texts_nor_another_run_changes_anything():
     states, data = problem(shift=0.2)
     options = {"units": "speaker", "n_permutations": 49}
-    one, again = (
-        probing.regress_uses(states, "tax", "party + year", data=data, **options) for _ in range(2)
+    other, order = reordered(states)
+    moved = data.iloc[order].reset_index(drop=True)
+    one, again, shuffled = (
+        probing.regress_uses(*of_texts, "party + year", data=rows, **options)
+        for of_texts, rows in [((states, "tax"), data)] * 2 + [((other, "tax"), moved)]
     )
     assert one.rows == again.rows
-    other, order = reordered(states)
-    shuffled = probing.regress_uses(
-        other, "tax", "party + year", data=data.iloc[order].reset_index(drop=True), **options
-    )
     for a, b in zip(one, shuffled, strict=True):
         figures = [(e.norm, e.low, e.high, e.p) for e in (a, b)]
         np.testing.assert_allclose(*figures, atol=1e-6)

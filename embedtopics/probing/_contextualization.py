@@ -27,10 +27,7 @@ MAX_USES, N_WORDS, N_SENTENCES = 20, 1000, 1000
 
 
 def contextualization(
-    states: HiddenStates,
-    *,
-    min_uses: int = 5,
-    random_state: RandomState = 0,
+    states: HiddenStates, *, min_uses: int = 5, random_state: RandomState = 0
 ) -> Contextualization:
     """Measure how much the vectors of a word depend on its context.
 

@@ -200,11 +200,7 @@ def make_plan(
 
 
 def _runs_of(
-    token_ids: Sequence[int],
-    real: Int64Array,
-    of_token: Int64Array,
-    n_before: int,
-    max_length: int,
+    token_ids: Sequence[int], real: Int64Array, of_token: Int64Array, n_before: int, max_length: int
 ) -> list[TokenSequence]:
     """Return the sequences of one text, without those that keep no token."""
     if not len(real):

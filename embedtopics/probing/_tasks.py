@@ -119,12 +119,7 @@ def split_contents(keys: Sequence[str], seed: int, what: str) -> tuple[list[str]
     return parts, Decision("probing", "parts", "split", message)
 
 
-def token_task(
-    treebanks: Treebanks,
-    task: str,
-    *,
-    random_state: RandomState = 0,
-) -> ProbeTask:
+def token_task(treebanks: Treebanks, task: str, *, random_state: RandomState = 0) -> ProbeTask:
     """Make a task with a label for every word of a treebank or a table of labelled words.
 
     Parameters
@@ -208,12 +203,7 @@ def _head_distances(sentence: Sentence) -> list[str]:
     return distances or [""] * len(sentence.words)
 
 
-def text_task(
-    files: Files,
-    *,
-    label: str = "label",
-    random_state: RandomState = 0,
-) -> ProbeTask:
+def text_task(files: Files, *, label: str = "label", random_state: RandomState = 0) -> ProbeTask:
     """Make a task with a label for every text, such as the acceptability of a sentence (CoLA).
 
     Parameters
@@ -294,12 +284,7 @@ Labels = dict[int, SentenceLabel]
 """The labels of sentences by their place; those without are left out."""
 
 
-def sentence_task(
-    treebanks: Treebanks,
-    task: str,
-    *,
-    random_state: RandomState = 0,
-) -> ProbeTask:
+def sentence_task(treebanks: Treebanks, task: str, *, random_state: RandomState = 0) -> ProbeTask:
     """Make a task with one label for every sentence of a treebank.
 
     All classes have the same size in each part, and no sentence occurs twice. A hash of the

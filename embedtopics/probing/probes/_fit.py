@@ -212,11 +212,7 @@ def stepper(groups: list[dict[str, Any]], n_steps: int) -> Callable[[torch.Tenso
 
 
 def _losses(
-    inputs: Features,
-    targets: Int64Array,
-    units: Int64Array,
-    weights: Weights,
-    n_penalties: int,
+    inputs: Features, targets: Int64Array, units: Int64Array, weights: Weights, n_penalties: int
 ) -> torch.Tensor:
     n_probes = targets.shape[1] * n_penalties
     total = torch.zeros(n_probes, dtype=torch.float64)

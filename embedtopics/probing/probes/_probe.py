@@ -16,13 +16,7 @@ from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import difference_of
 from embedtopics.evaluation.results import Estimate
 from embedtopics.probing._layers import Layers, layer_numbers
-from embedtopics.probing.probes._fit import (
-    Features,
-    Fit,
-    fit,
-    log_probabilities,
-    run_side_by_side,
-)
+from embedtopics.probing.probes._fit import Features, Fit, fit, log_probabilities, run_side_by_side
 from embedtopics.probing.probes._scores import (
     Answers,
     ProbedVectors,

@@ -368,11 +368,7 @@ def _by_unit(weights: Float64Array, residuals: Float64Array, starts: Int64Array)
 
 
 def _permuted(
-    weights: Float64Array,
-    null: Float64Array,
-    starts: Int64Array,
-    n_permutations: int,
-    seed: int,
+    weights: Float64Array, null: Float64Array, starts: Int64Array, n_permutations: int, seed: int
 ) -> float:
     """Return the p-value of the squared norm of weights.T @ null, (n, n_contrasts), (n, width).
 

@@ -22,12 +22,7 @@ from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.evaluation._labels import silhouettes
 from embedtopics.probing._layers import Space, blocks, open_space
 from embedtopics.probing.results import GeometryScore, HiddenStates
-from embedtopics.probing.words.results import (
-    SenseSeparation,
-    WordMap,
-    WordNeighbors,
-    WordUse,
-)
+from embedtopics.probing.words.results import SenseSeparation, WordMap, WordNeighbors, WordUse
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array, RandomState
 
 SUGGESTED, LISTED = 3, 5
@@ -359,11 +354,7 @@ QUERIES_AT_ONCE = 1024
 
 
 def sense_separation(
-    states: HiddenStates,
-    word: str,
-    labels: Sequence[str],
-    *,
-    random_state: RandomState = 0,
+    states: HiddenStates, word: str, labels: Sequence[str], *, random_state: RandomState = 0
 ) -> SenseSeparation:
     """Measure how well each layer separates labelled senses of a word.
 

@@ -1,6 +1,7 @@
 """Regression of the uses of words: layers, null p-values, power, coverage, speed, and answers.
 
-The layers were chosen on half of the words of CoarseWSD-20, and are checked on the other half.
+The layers were chosen on half of the words of CoarseWSD-20, and are checked on the other half, on
+WiC, and with another encoder.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from embedtopics.probing.words._regression import _least_squares, _measure, _vec
 
 __all__ = ["measure", "render"]
 
-MODEL = "all-MiniLM-L6-v2"
+MODEL, OTHER_MODEL = "all-MiniLM-L6-v2", "multilingual-e5-small"
 DATA = Path(os.environ.get("EMBEDTOPICS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SETS = {
     "last 2 (default)": "last 2",
@@ -37,7 +38,7 @@ SETS = {
     "0 (static)": 0,
 }
 USES_OF_WORD, GROUP, SHIFTS = 80, 50, (0.0, 0.2, 0.4)
-SHUFFLES, PERMUTATIONS, REPEATS = 500, 199, 4
+SHUFFLES, PERMUTATIONS, REPEATS = 500, 199, 12
 LARGE = 10_000
 
 
@@ -47,21 +48,21 @@ def _rows(name: str) -> pd.DataFrame:
 
 
 @cache
-def _senses() -> tuple[HiddenStates, pd.DataFrame]:
+def _senses(model: str = MODEL) -> tuple[HiddenStates, pd.DataFrame]:
     """Return states of sentences with ambiguous nouns, and the row, word and sense of each noun."""
     table = _rows("coarsewsd20/test.jsonl.gz")
     table = table.groupby("word", group_keys=False).apply(
         lambda one: one.assign(word=one.name).sample(min(len(one), USES_OF_WORD), random_state=0)
     )
-    states = et.probing.hidden_states(list(table["text"].str.split()), MODEL)
+    states = et.probing.hidden_states(list(table["text"].str.split()), model)
     begins = np.searchsorted(states.of_text, np.arange(len(table)))
     table["row"] = begins + table["index"].to_numpy()
     return states, table[~states.missing[table["row"]]].reset_index(drop=True)
 
 
-def _separation(layers: Any, words: Sequence[str]) -> tuple[float, float]:
+def _separation(layers: Any, words: Sequence[str], model: str) -> tuple[float, float]:
     """Return the accuracy of the nearest use, and the share of variance between senses."""
-    states, table = _senses()
+    states, table = _senses(model)
     read, *_ = _vectors(states, layer_numbers(layers, states.layers), ["no word"])
     figures = []
     for word in words:
@@ -78,6 +79,33 @@ def _separation(layers: Any, words: Sequence[str]) -> tuple[float, float]:
         )  # fmt: skip
     accuracy, share = np.mean(figures, axis=0)
     return float(accuracy), float(share)
+
+
+@cache
+def _pairs(model: str) -> tuple[HiddenStates, pd.DataFrame]:
+    """Return states of the sentences of WiC, and the pairs with the rows of both uses."""
+    parts = {part: _rows(f"wic/{part}.jsonl.gz") for part in ("dev", "test")}
+    table = pd.concat(parts, names=["part"]).reset_index("part", drop=False)
+    texts = [text.split() for side in (1, 2) for text in table[f"sentence{side}"]]
+    states = et.probing.hidden_states(texts, model)
+    begins = np.searchsorted(states.of_text, np.arange(len(texts))).reshape(2, -1)
+    for side in (1, 2):
+        table[f"row{side}"] = begins[side - 1] + table[f"index{side}"].astype(int).to_numpy()
+    return states, table.assign(same=table["label"].astype(str) == "True")
+
+
+def _wic(layers: Any, model: str) -> float:
+    """Return how often a cosine tells a pair of one meaning; the threshold is that of dev."""
+    states, table = _pairs(model)
+    read, *_ = _vectors(states, layer_numbers(layers, states.layers), ["no word"])
+    one, other = (read(table[f"row{side}"].to_numpy()).astype(float) for side in (1, 2))
+    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
+    cosine = (one * other).sum(axis=1) / np.maximum(lengths, 1e-12)
+    is_dev, same = (table["part"] == "dev").to_numpy(), table["same"].to_numpy()
+    thresholds = np.sort(cosine[is_dev])
+    right = [np.mean((cosine[is_dev] >= t) == same[is_dev]) for t in thresholds]
+    threshold = thresholds[int(np.argmax(right))]
+    return float(np.mean((cosine[~is_dev] >= threshold) == same[~is_dev]))
 
 
 def _planted(layers: Any, n_repeats: int) -> list[dict[str, Any]]:
@@ -147,11 +175,13 @@ def _seconds() -> float:
     return time.perf_counter() - begin
 
 
-def _answers(name: str, table: pd.DataFrame, words: list[str], covariates: str, units: str,
-             sides: Sequence[dict[str, Any]]) -> dict[str, Any]:  # fmt: skip
+def _answers(name: str, table: pd.DataFrame, words: Any, covariates: str, units: str,
+             sides: Sequence[dict[str, Any]], encoder: str = MODEL) -> dict[str, Any]:  # fmt: skip
     """Return the effects on some words, and what sets two profiles apart in words and passages."""
     corpus = et.Corpus(table.reset_index(drop=True), text="text")
-    uses = et.probing.regress_uses(corpus, words, covariates, units=units, show_progress=False)
+    uses = et.probing.regress_uses(
+        corpus, words, covariates, units=units, encoder=encoder, show_progress=False
+    )
     effects = json.loads(uses.to_frame().round(4).to_json(orient="records"))
     differences = []
     for word in words:
@@ -169,15 +199,42 @@ def _us() -> pd.DataFrame:
     return table.assign(party=np.where(is_republican, "Republican", "Democratic"))
 
 
+WEST, EAST = "USA GBR FRA DEU CAN ITA NOR AUS JPN".split(), "RUS UKR POL BGR MNG CUB ROU".split()
+
+
+def _un() -> pd.DataFrame:
+    """Return speeches of 1970-1989 of West and East, every second year."""
+    table = _rows("un_general_debate/un_general_debate.jsonl.gz")
+    table = table[table["year"].between(1970, 1989) & (table["year"] % 2 == 0)]
+    table = table[table["country"].isin([*WEST, *EAST])]
+    return table.assign(bloc=np.where(table["country"].isin(WEST), "West", "East"))
+
+
+CAMPS = {
+    "MITTERRAND": "left", "JOSPIN": "left", "ROYAL": "left", "GISCARD": "right", "CHIRAC": "right",
+    "SARKOZY": "right", "MACRON": "Macron", "LE PEN": "Le Pen",
+}  # fmt: skip
+
+
+def _french() -> pd.DataFrame:
+    """Return the turns of candidates; the transcript of 2012 does not tell them apart."""
+    table = _rows("fr_debats_presidentiels/debates.jsonl.gz")
+    speaker = table.groupby("debate")["speaker"].ffill().fillna("").str.upper()
+    table["camp"] = [next((c for k, c in CAMPS.items() if k in one), None) for one in speaker]
+    table = table[table["camp"].notna() & (table["year"] != 2012)]
+    return table.assign(candidate=table["debate"] + " " + table["camp"])
+
+
 def measure(options: Options) -> dict[str, Any]:
     """Measure what the regression finds, and how sure it is."""
     words = sorted(_senses()[1]["word"].unique())
     separation = []
     for name, layers in SETS.items():
-        row: dict[str, Any] = {"layers": name}
-        for half, several in (("chosen on", words[::2]), ("checked on", words[1::2])):
-            row[half], row[f"variance, {half}"] = _separation(layers, several)
-        separation.append(row)
+        for model in (MODEL, OTHER_MODEL) if name == "last 2 (default)" else (MODEL,):
+            row: dict[str, Any] = {"encoder": model, "layers": name, "wic": _wic(layers, model)}
+            for half, several in (("chosen on", words[::2]), ("checked on", words[1::2])):
+                row[half], row[f"variance, {half}"] = _separation(layers, several, model)
+            separation.append(row)
     n_repeats = 2 if options.quick else REPEATS
     result: dict[str, Any] = {
         "separation": separation,
@@ -190,6 +247,13 @@ def measure(options: Options) -> dict[str, Any]:
         result["answers"] = [
             _answers("US addresses 1945-2006", _us(), ["welfare", "freedom"], "party + year",
                      "president", [{"year": 1950}, {"year": 2000}]),
+            _answers("UN speeches 1970-1988", _un(), ["terrorism", "development", "sovereignty"],
+                     "bloc + year", "country", [{"bloc": "East"}, {"bloc": "West"}]),
+            _answers("French debates 1981-2022", _french(),
+                     {"travail": ["travail", "travailler"],
+                      "Europe": ["europe", "européen", "européenne"], "France": ["france"]},
+                     "camp + year", "candidate", [{"camp": "Le Pen"}, {"camp": "Macron"}],
+                     OTHER_MODEL),
         ]  # fmt: skip
     return result
 
@@ -197,10 +261,10 @@ def measure(options: Options) -> dict[str, Any]:
 def render(result: dict[str, Any]) -> str:
     """Return the tables of a result."""
     separation = markdown_table(
-        ["layers", "nearest use has the sense, chosen on", "checked on",
-         "variance between senses, chosen on", "checked on"],
-        [[r["layers"], *(figure(r[key], 3) for key in (
-            "chosen on", "checked on", "variance, chosen on", "variance, checked on"))]
+        ["encoder", "layers", "nearest use has the sense, chosen on", "checked on",
+         "variance between senses, chosen on", "checked on", "WiC"],
+        [[r["encoder"], r["layers"], *(figure(r[key], 3) for key in (
+            "chosen on", "checked on", "variance, chosen on", "variance, checked on", "wic"))]
          for r in result["separation"]],
     )  # fmt: skip
     planted = markdown_table(

@@ -163,7 +163,12 @@ def find(
     if by == "terms":
         similarities = _by_terms(result, queries)
     else:
-        vectors = _vectors(result, queries, encoder)
+        texts = [normalize_text(text) for text in queries]
+        model = encoder_of_fit(result, encoder)
+        vectors = encode_uncached(model, texts, result.embeddings.shape[1]).astype(np.float64)
+        for text, vector in zip(queries, vectors, strict=True):
+            if not vector.any():
+                raise InputError("query", "a text with words that the encoder knows", text)
         similarities = np.asarray(np.einsum("qd,td->qt", vectors, core_centroids(result)))
     lines = []
     for text, row in zip(queries, similarities, strict=True):
@@ -176,16 +181,6 @@ def find(
             lines.append(line)
     names = ["query", "rank", "topic", "label", "similarity", "terms", "by"]
     return pd.DataFrame(lines, columns=names)
-
-
-def _vectors(result: TopicResult, queries: list[str], encoder: Any) -> Float64Array:
-    width = result.embeddings.shape[1]
-    model = encoder_of_fit(result, encoder)
-    vectors = encode_uncached(model, [normalize_text(text) for text in queries], width)
-    for text, vector in zip(queries, vectors, strict=True):
-        if not vector.any():
-            raise InputError("query", "a text with words that the encoder knows", text)
-    return vectors.astype(np.float64)
 
 
 def _by_terms(result: TopicResult, queries: list[str]) -> Float64Array:
@@ -285,14 +280,13 @@ def sample_documents(
         keys = random_keys(result.documents.hashes[documents], resolve_seed(random_state))
         places, scores = np.argsort(keys, kind="stable")[:n_documents], keys / 2.0**64
     rows = first_rows[documents[places]]
-    corpus = result.corpus
-    index = corpus.index[rows]
-    texts = [corpus.texts[row] for row in rows.tolist()]
+    corpus = result.corpus.take(rows)
+    index = corpus.index
     labels = [result.topics[t].label if t != NOISE else "" for t in second[places].tolist()]
     columns = {
-        "id": string_column([corpus.ids[row] for row in rows.tolist()], index),
-        "text": string_column(texts, index),
-        "excerpt": string_column([excerpt(text, EXCERPT) for text in texts], index),
+        "id": string_column(corpus.ids, index),
+        "text": string_column(corpus.texts, index),
+        "excerpt": string_column([excerpt(text, EXCERPT) for text in corpus.texts], index),
         "score": scores[places],
         "topic": np.full(len(rows), topic, dtype=np.int32),
         "membership": membership[places],
@@ -306,7 +300,7 @@ def sample_documents(
     for name, values in ((corpus.time_column, corpus.time), (corpus.group_column, corpus.group)):
         if values is not None:
             free = f"{name}_given" if name in columns else name
-            frame.insert(frame.shape[1] - 1, free, values.iloc[rows].array)
+            frame.insert(frame.shape[1] - 1, free, values.array)
     return frame
 
 

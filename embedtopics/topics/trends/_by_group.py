@@ -78,8 +78,7 @@ def by_group(
     terms = distinctive = no_terms(result, n_groups)
     if n_terms and result.n_topics and result.term_counts.counts.nnz:
         cell_counts = count_cells(result, of_row, n_groups)
-        weights = weigh_cells(result, cell_counts)
-        terms = best_cell_terms(result, weights, n_terms, rows.totals > 0)
+        terms = best_cell_terms(result, cell_counts, n_terms, rows.totals > 0)
         distinctive = _distinctive(result, cell_counts, n_groups, n_terms)
     return TopicGroups(
         by=by,
@@ -279,31 +278,27 @@ def count_cells(result: TopicResult, cell_of_row: Int64Array, n_cells: int) -> c
     return sum_rows(result.term_counts.counts, documents, place, result.n_topics * (n_cells + 1))
 
 
-def weigh_cells(result: TopicResult, counts: csr_matrix) -> csr_matrix:
-    """Weight the counts of cells by the term factors of the whole fit."""
-    rows = np.arange(counts.shape[0])
-    topic = rows // (counts.shape[0] // result.n_topics)
-    of_topic = csr_matrix((np.ones(len(rows)), (topic, rows)), shape=(result.n_topics, len(rows)))
-    weighting = fitted_weighting(result, of_topic @ counts)
-    return csr_matrix(weighting.transform(counts), dtype=np.float64)
-
-
 def best_cell_terms(
     result: TopicResult,
-    weights: csr_matrix,
+    counts: csr_matrix,
     n_terms: int,
     filled: npt.NDArray[np.bool_],
     *,
     evolution: bool = False,
 ) -> CellTerms:
-    """Choose the best terms of cells by the weights of `count_cells`; `filled` (n_cells,).
+    """Choose the best terms by the counts of `count_cells`; `filled` (n_cells,).
 
-    Weights are averaged with those of the cell before if `evolution`, then with the whole fit's.
+    Weights have the term factors of the whole fit. They are averaged with those of the cell before
+    if `evolution`, then with the whole fit's.
     """
     vocabulary, n_cells = result.term_counts.terms, len(filled)
     ids = np.full((result.n_topics, n_cells, n_terms), -1, dtype=np.int32)
     values = np.zeros((result.n_topics, n_cells, n_terms))
     order = np.cumsum(filled) - 1
+    rows = np.arange(counts.shape[0])
+    shape = result.n_topics, len(rows)
+    summed = csr_matrix((np.ones(len(rows)), (rows // (n_cells + 1), rows)), shape=shape) @ counts
+    weights = csr_matrix(fitted_weighting(result, summed).transform(counts), dtype=np.float64)
     scaled, whole = _unit_sums(weights), _unit_sums(result.topic_terms)
     is_positive = not scaled.nnz or scaled.data.min() >= 0
     place = np.zeros(len(vocabulary), dtype=np.int64)

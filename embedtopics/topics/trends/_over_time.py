@@ -25,7 +25,6 @@ from embedtopics.topics.trends._by_group import (
     count_rows,
     no_terms,
     values_of,
-    weigh_cells,
 )
 from embedtopics.topics.trends.results import TopicTrends
 
@@ -131,8 +130,8 @@ def over_time(
     rows = count_rows(result, periods.of_row, n_periods, units)
     terms = no_terms(result, n_periods)
     if n_terms and n_topics and result.term_counts.counts.nnz:
-        weights = weigh_cells(result, count_cells(result, periods.of_row, n_periods))
-        terms = best_cell_terms(result, weights, n_terms, rows.totals > 0, evolution=True)
+        cell_counts = count_cells(result, periods.of_row, n_periods)
+        terms = best_cell_terms(result, cell_counts, n_terms, rows.totals > 0, evolution=True)
     return TopicTrends(
         every=periods.every,
         names=periods.names,

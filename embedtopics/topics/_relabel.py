@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix, diags_array
 from embedtopics._utils.checks import is_whole
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
-from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
+from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array, TermWeighting
 from embedtopics.terms._keywords import unique_labels
 from embedtopics.topics._describe import custom_weighting, describe_again, describe_weighting
 from embedtopics.topics._propagation import OWN_SHARE
@@ -70,7 +70,7 @@ def edit_of(
     )
 
 
-def keep_labels(labels: npt.NDArray[Any], stays: npt.NDArray[np.bool_]) -> Int32Array:
+def keep_labels(labels: npt.NDArray[Any], stays: BoolArray) -> Int32Array:
     """Return the labels that stay, renumbered; the others become noise."""
     number = np.full(len(stays) + 1, NOISE, dtype=np.int32)
     number[:-1][stays] = np.arange(int(stays.sum()), dtype=np.int32)
@@ -123,11 +123,7 @@ def relabeled(
     weighting: TermWeighting | None = None,
     **changes: Any,
 ) -> TopicResult:
-    """Return a result with other labels, and compute what follows from them.
-
-    Topics are numbered from the largest down and keep names given by users. Stability stays only if
-    no label changes.
-    """
+    """Return a result with other labels, and what follows from them; topics keep users' names."""
     drafts = np.asarray(labels, dtype=np.int32)
     number, order = _numbers(drafts, len(origins), result.documents.weights)
     from_old = [origins[draft] for draft in order.tolist()]
@@ -167,8 +163,8 @@ def with_labels(result: TopicResult, labels: Mapping[int, str], message: str) ->
 
 
 def _numbers(
-    drafts: Int32Array, n_labels: int, weights: npt.NDArray[np.int64]
-) -> tuple[Int32Array, npt.NDArray[np.int64]]:
+    drafts: Int32Array, n_labels: int, weights: Int64Array
+) -> tuple[Int32Array, Int64Array]:
     """Return the topic of each label (the last for -1), and the label of each topic."""
     inside = drafts != NOISE
     sizes = np.bincount(drafts[inside], weights[inside], minlength=n_labels)

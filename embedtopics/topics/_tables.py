@@ -543,19 +543,16 @@ def _of_labels(
         units=of_row[used],
         random_state=seed,
     ).to_frame()
-    rows = []
-    for row in frame.itertuples():
-        name = "label_coverage" if row.measure == "coverage" else str(row.measure)
-        suffix = "_covered" if row.documents == "covered" else ""
-        rows.append((name + suffix, row.value, row.low, row.high, row.n))
-    return rows
+    names = frame["measure"].replace("coverage", "label_coverage")
+    names += np.where(frame["documents"] == "covered", "_covered", "")
+    return list(zip(names, *(frame[name] for name in ("value", "low", "high", "n")), strict=True))
 
 
 def _bare(name: str, value: float, n: int) -> Row:
     return name, value, math.nan, math.nan, n
 
 
-def _mean_row(name: str, values: npt.NDArray[np.float64], n_resamples: int, seed: int) -> Row:
+def _mean_row(name: str, values: Float64Array, n_resamples: int, seed: int) -> Row:
     """Return the mean of the values without NaN, with its bootstrap interval."""
     values = values[~np.isnan(values)]
     low = high = math.nan
@@ -565,6 +562,6 @@ def _mean_row(name: str, values: npt.NDArray[np.float64], n_resamples: int, seed
     return name, _mean(values), low, high, len(values)
 
 
-def _mean(values: npt.NDArray[np.float64]) -> float:
+def _mean(values: Float64Array) -> float:
     values = values[~np.isnan(values)]
     return float(values.mean()) if len(values) else math.nan

@@ -177,11 +177,9 @@ def _texts(saved: TopicResult, rows: Corpus) -> Part:
         return Part.of("texts", n_rows, abs(n_rows - len(rows)), message)
     then, has_text = saved.by_row(saved.documents.hashes, 0), rows.distinct().of_row >= 0
     now = np.where(has_text[:, None], rows.hashes, np.uint64(0))
-    different = np.flatnonzero((then != now).any(axis=1))
-    message = ""
-    if len(different):
-        message = f"rows {', '.join(map(str, different[:MOST_ROWS].tolist()))}"
-        message += " ..." * (len(different) > MOST_ROWS)
+    different = np.flatnonzero((then != now).any(axis=1)).tolist()
+    message = f"rows {', '.join(map(str, different[:MOST_ROWS]))}" if different else ""
+    message += " ..." * (len(different) > MOST_ROWS)
     return Part.of("texts", n_rows, len(different), message)
 
 
@@ -241,10 +239,8 @@ def _neighbors(pair: _Pair) -> Part:
     here[pair.before] = pair.after
     then = np.sort(here[pair.then.graph.indices[pair.before]], axis=1)
     now = np.sort(pair.now.graph.indices[pair.after], axis=1)
-    n_different = len(then)
-    if then.shape == now.shape:
-        n_different = int((then != now).any(axis=1).sum())
-    return Part.of("neighbors", len(then), n_different)
+    is_same = then.shape == now.shape and (then == now).all(axis=1)
+    return Part.of("neighbors", len(then), len(then) - int(np.sum(is_same)))
 
 
 def _topics(pair: _Pair) -> Part:

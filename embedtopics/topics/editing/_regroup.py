@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix, hstack
 
 from embedtopics._utils.checks import checked_between, checked_choice, is_count
@@ -18,7 +17,7 @@ from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import nearest, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics._clusters import ClusterTree, Resolution
 from embedtopics.topics._describe import fitted_weighting
@@ -199,7 +198,7 @@ def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicRes
     return _regroup(result, parts, "reduce", parameters, message)
 
 
-def group_nearest(distances: Float64Array, n_groups: int, apart: npt.NDArray[np.bool_]) -> Groups:
+def group_nearest(distances: Float64Array, n_groups: int, apart: BoolArray) -> Groups:
     """Group items by average linkage; `apart` (n, n) forbids pairs and may leave more groups."""
     from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform

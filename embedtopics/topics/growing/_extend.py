@@ -22,7 +22,7 @@ from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._approximate import exact_neighbors
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import BoolArray, Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.reduction._components import leading
 from embedtopics.terms._tokens import join_tokens, tokenize
 from embedtopics.terms.results import TokenStream
@@ -354,7 +354,7 @@ def grown_graph(
     result: TopicResult,
     merged: Merged,
     embeddings: FloatArray,
-    is_added: npt.NDArray[np.bool_],
+    is_added: BoolArray,
     neighbors: tuple[Int32Array, FloatArray],
 ) -> NeighborGraph:
     """Return the graph of all documents; old documents keep their neighbors."""
@@ -397,11 +397,7 @@ def place(
     topics: Int32Array,
     hashes: npt.NDArray[np.uint64] | None = None,
 ) -> FloatArray:
-    """Place documents at the mean of their neighbors, in their topic if they have one.
-
-    Means alone would pile up in the middle of a topic. With `hashes`, for the map, a document moves
-    from there by its content hash within the circle of half of its neighbors by weight.
-    """
+    """Place documents at the mean of their neighbors, in their topic if they have one."""
     of_neighbors = positions[indices].astype(np.float64)
     behind = similarities[:, :1].astype(np.float64) - similarities
     scale = behind.mean(axis=1, keepdims=True)
@@ -412,6 +408,8 @@ def place(
     weights /= weights.sum(axis=1, keepdims=True)
     middle = np.einsum("ik,ikd->id", weights, of_neighbors)
     if hashes is not None:
+        # Means alone would pile up in the middle of a topic. On the map, a document moves from
+        # there by its content hash within the circle of half of its neighbors by weight.
         distances = np.sqrt(((of_neighbors - middle[:, None]) ** 2).sum(axis=2))
         share, turn = (hashes / 2.0**64).T
         order = np.argsort(distances, axis=1, kind="stable")

@@ -133,11 +133,7 @@ def chance_of(n_outside: int, n_new: int, expected: float, n_fitted: int) -> flo
 
 
 def find_candidates(result: TopicResult, least_size: int | None = None) -> tuple[Candidate, ...]:
-    """Find candidates for new topics: groups of added documents outside the topics.
-
-    Groups are informative, at least as tight as the loosest quarter of the topics, and have a
-    larger share of the added documents than of the fit.
-    """
+    """Find informative, tight and new groups of added documents outside the topics."""
     assert result.added is not None
     weights, added = result.documents.weights, result.added
     if least_size is None:

@@ -54,13 +54,10 @@ def _compare(
 def _credit_terms(
     begin: int, end: int, first: Int64Array, terms: Int32Array, ends: Int64Array,
     factors: Float64Array, rows: Int64Array, topics: Int32Array,
-    loadings: Float64Array, counts: Int32Array, products: Float64Array, length: float,
+    loadings: Float64Array, products: Float64Array, length: float,
     least: float, sums: Float64Array,
 ) -> None:  # fmt: skip
     """Add to each place of a window what its terms contribute to the cosines that count."""
-    for o in range(first[begin], first[end]):
-        if ends[o] <= end:
-            counts[terms[o]] += 1
     for place in range(begin, end):
         for o in range(first[place], first[place + 1]):
             if ends[o] > end:
@@ -72,8 +69,6 @@ def _credit_terms(
                 if products[topics[entry]] >= least * length:
                     for inside in range(place, ends[o]):
                         sums[inside, topics[entry]] += weight * loadings[entry] / n_places
-    for o in range(first[begin], first[end]):
-        counts[terms[o]] = 0
 
 
 @compiled(numba.void(*ARGUMENTS), parallel=True, nogil=True)
@@ -120,5 +115,5 @@ def add_to_words(
             )  # fmt: skip
             _credit_terms(
                 left, right, first, terms, ends, factors,
-                rows, topics, loadings, counts, products, length, least, sums,
+                rows, topics, loadings, products, length, least, sums,
             )  # fmt: skip

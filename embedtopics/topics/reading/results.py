@@ -6,13 +6,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import Displayed
 from embedtopics.errors import InputError
-from embedtopics.protocols import Int32Array, Int64Array
+from embedtopics.protocols import Float64Array, Int32Array, Int64Array
 from embedtopics.topics._support import n_themes
 
 
@@ -56,7 +55,7 @@ class TopicHierarchy(Displayed):
     """
 
     merges: Int32Array
-    distances: npt.NDArray[np.float64]
+    distances: Float64Array
     order: Int32Array
     nodes: tuple[TopicNode, ...]
     by: str

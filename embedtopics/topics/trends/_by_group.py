@@ -16,7 +16,7 @@ from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.inference._design import OTHER
-from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.protocols import BoolArray, Float64Array, Int64Array
 from embedtopics.terms._counts import sum_rows
 from embedtopics.terms._representative import largest
 from embedtopics.terms._weighting import log_odds
@@ -65,11 +65,9 @@ def by_group(
     """
     values, by = values_of(result, result.corpus.group_column if group is None else group, "group")
     has_text = result.documents.of_row >= 0
-    codes, names = _number_groups(values, has_text)
-    sizes = np.bincount(codes[(codes >= 0) & has_text], minlength=len(names))
-    if not sizes.any():
+    codes, names, decisions = _number_groups(values, has_text, by)
+    if not names:
         raise InputError("group", "a column with values in rows with text", by)
-    codes, names, decisions = _pool_groups(codes, names, sizes, by)
     if n_missing := int(np.sum((codes < 0) & has_text)):
         message = f"Left out: {spell_count(n_missing, 'row', 'rows')} without a value in {by!r}."
         decisions = (*decisions, Decision("trends", "rows_without_group", n_missing, message))
@@ -140,9 +138,9 @@ def values_of(result: TopicResult, source: Any, name: str) -> tuple[pd.Series, s
 
 
 def _number_groups(
-    values: pd.Series, has_text: npt.NDArray[np.bool_]
-) -> tuple[Int64Array, tuple[str, ...]]:
-    """Return codes and names: ascending numbers, or else the largest group first."""
+    values: pd.Series, has_text: BoolArray, by: str
+) -> tuple[Int64Array, tuple[str, ...], tuple[Decision, ...]]:
+    """Return codes and names: ascending numbers, or else the largest first; pool the smallest."""
     texts = pd.Series(_as_names(values), dtype=object)
     sizes = texts[has_text].dropna().value_counts()
     is_number = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
@@ -150,9 +148,22 @@ def _number_groups(
     def order(name: str) -> tuple[float, str]:
         return float(name) if is_number else -float(sizes[name]), name
 
-    names = tuple(sorted(sizes.index, key=order))
-    place = {name: code for code, name in enumerate(names)}
-    return np.array([place.get(name, -1) for name in texts], dtype=np.int64), names
+    names = sorted(sizes.index, key=order)
+    decisions: tuple[Decision, ...] = ()
+    code_of = {}
+    if len(names) > MAX_GROUPS:
+        largest = set(sorted(names, key=lambda name: -sizes[name])[: MAX_GROUPS - 1])
+        n_rest, names = len(names) - len(largest), [name for name in names if name in largest]
+        code_of = dict.fromkeys(sizes.index, len(names))
+        other = OTHER
+        while other in names:  # a group of this name in the data stays separate
+            other = f"({other})"
+        names.append(other)
+        message = f"{by!r} has {len(sizes):,} groups; {n_rest:,} of them are pooled as {other!r}."
+        decisions = (Decision("trends", "groups_put_together", n_rest, message),)
+    code_of |= {name: code for code, name in enumerate(names)}
+    codes = np.array([code_of.get(name, -1) for name in texts], dtype=np.int64)
+    return codes, tuple(names), decisions
 
 
 def _as_names(values: pd.Series) -> list[str | None]:
@@ -166,26 +177,6 @@ def _as_names(values: pd.Series) -> list[str | None]:
         return str(value).strip() or None
 
     return [spell(value) for value in values.tolist()]
-
-
-def _pool_groups(
-    codes: Int64Array, names: tuple[str, ...], sizes: Int64Array, by: str
-) -> tuple[Int64Array, tuple[str, ...], tuple[Decision, ...]]:
-    """Keep the largest groups, and pool the others."""
-    if len(names) <= MAX_GROUPS:
-        return codes, names, ()
-    positions = np.sort(np.argsort(-sizes, kind="stable")[: MAX_GROUPS - 1])
-    n_rest = len(names) - len(positions)
-    new = np.full(len(names) + 1, len(positions), dtype=np.int64)
-    new[positions] = np.arange(len(positions))
-    new[-1] = -1
-    group_names = tuple(names[code] for code in positions.tolist())
-    other = OTHER
-    while other in group_names:  # a group of this name in the data stays separate
-        other = f"({other})"
-    message = f"{by!r} has {len(names):,} groups; {n_rest:,} of them are pooled as {other!r}."
-    decision = Decision("trends", "groups_put_together", n_rest, message)
-    return new[codes], (*group_names, other), (decision,)
 
 
 class CellCounts(NamedTuple):
@@ -282,15 +273,11 @@ def best_cell_terms(
     result: TopicResult,
     counts: csr_matrix,
     n_terms: int,
-    filled: npt.NDArray[np.bool_],
+    filled: BoolArray,
     *,
     evolution: bool = False,
 ) -> CellTerms:
-    """Choose the best terms by the counts of `count_cells`; `filled` (n_cells,).
-
-    Weights have the term factors of the whole fit. They are averaged with those of the cell before
-    if `evolution`, then with the whole fit's.
-    """
+    """Choose terms of cells by `count_cells`, averaged with the cell before if `evolution`."""
     vocabulary, n_cells = result.term_counts.terms, len(filled)
     ids = np.full((result.n_topics, n_cells, n_terms), -1, dtype=np.int32)
     values = np.zeros((result.n_topics, n_cells, n_terms))

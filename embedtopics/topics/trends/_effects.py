@@ -12,7 +12,6 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_choice, checked_count, is_whole, resolve_seed
 from embedtopics.clustering.results import NOISE
@@ -22,7 +21,7 @@ from embedtopics.inference._design import Design, make_design, parse_covariates
 from embedtopics.inference._equations import EquationFit, Equations, marginal_effects, mean_of
 from embedtopics.inference._measurement import Sample
 from embedtopics.inference.results import Coefficients, MarginalEffect
-from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomState
+from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array, RandomState
 from embedtopics.topics._resolution import NOT_DRAWN, best_matches, draw_replicates
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import count_rows, units_of, values_of
@@ -292,7 +291,7 @@ def _prior(
     matrix = design.matrix
     points, weights = [], []
 
-    def add(is_inside: npt.NDArray[np.bool_]) -> None:
+    def add(is_inside: BoolArray) -> None:
         sizes = np.bincount(unit[is_inside]).astype(np.float64)
         points.append(matrix[is_inside].mean(axis=0))
         weights.append(1 + correlation * (float(sizes @ sizes) / sizes.sum() - 1))

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import isotonic_regression
 from scipy.special import gammaincc, ndtr
@@ -26,9 +25,7 @@ from embedtopics.topics.trends._by_group import (
     no_terms,
     values_of,
 )
-from embedtopics.topics.trends.results import TopicTrends
-
-Times = npt.NDArray[np.datetime64]
+from embedtopics.topics.trends.results import Times, TopicTrends
 
 
 class PeriodUnit(NamedTuple):

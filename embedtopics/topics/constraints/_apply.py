@@ -42,11 +42,9 @@ class Constraint(Protocol):
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
         """Return the constraints on the documents, and decisions."""
-        ...
 
     def describe(self) -> dict[str, Any]:
         """Return the description for the settings of the result, in JSON types."""
-        ...
 
 
 def first_of(items: Sequence[str], separator: str = ", ") -> str:

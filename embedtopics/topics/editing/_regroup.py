@@ -13,7 +13,7 @@ from embedtopics._utils.display import spell_count
 from embedtopics.clustering._partition import Partitioner
 from embedtopics.clustering._resolution import subtree
 from embedtopics.clustering._spanning_tree import spanning_tree
-from embedtopics.clustering.results import NOISE, Clustering
+from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import nearest, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
@@ -399,12 +399,12 @@ def split(result: TopicResult, topic: int, n_topics: int | str = "auto") -> Topi
     if n_topics == 1 and not isinstance(n_topics, bool):
         raise InputError("n_topics", "2 or more, or a name", n_topics)
     members = np.flatnonzero(result.clustering.labels == topic)
-    cut = _cut(result, members, topic, Resolution(n_topics))
-    parts = _assign(result, members, cut)
-    n_parts = len(cut.persistence)
+    clusters, depths = _cut(result, members, topic, Resolution(n_topics))
+    n_parts = int(clusters.max()) + 1
+    parts = _assign(result, members, clusters, n_parts)
     labels, memberships = _divide(result, topic, members, parts, n_parts)
     probabilities = result.clustering.probabilities.copy()
-    probabilities[members] = cut.probabilities
+    probabilities[members] = depths
     old = result.topics[topic]
     largest = int(np.bincount(parts, result.documents.weights[members], n_parts).argmax())
     origins: list[Topic | None] = [*result.topics[:topic], *result.topics[topic + 1 :]]
@@ -432,8 +432,8 @@ def split(result: TopicResult, topic: int, n_topics: int | str = "auto") -> Topi
 
 def _cut(
     result: TopicResult, members: Int64Array, topic: int, resolution: Resolution
-) -> Clustering:
-    """Return the clusters of the topic's documents that become its parts."""
+) -> tuple[Int32Array, FloatArray]:
+    """Return the cluster of each of the topic's documents, and its depth."""
     weights, n_topics = result.documents.weights[members], resolution.n_topics
     partitioner = Partitioner(result.coordinates[members], weights)
     if not isinstance(n_topics, str):
@@ -455,20 +455,19 @@ def _cut(
         name, n_texts = spell_topic(result, topic), int(weights.sum())
         expected = f"{most} for topic {name}, whose {n_texts:,} texts form no more groups"
         raise InputError("n_topics", expected, n_topics)
-    probabilities = np.where(labels == NOISE, 0.0, probabilities).astype(np.float32)
-    # Persistence within one topic does not compare with that of other topics.
-    return Clustering(labels, probabilities, np.full(int(labels.max()) + 1, np.nan))
+    return labels, np.where(labels == NOISE, 0.0, probabilities).astype(np.float32)
 
 
-def _assign(result: TopicResult, members: Int64Array, cut: Clustering) -> Int32Array:
+def _assign(
+    result: TopicResult, members: Int64Array, clusters: Int32Array, n_parts: int
+) -> Int32Array:
     """Return the part of each of the topic's documents."""
-    n_parts = len(cut.persistence)
-    propagated = propagate_labels(_restricted(result.graph, members), cut.labels, n_parts)
-    parts = np.where(cut.labels == NOISE, propagated.topics[:, 0], cut.labels).astype(np.int32)
+    propagated = propagate_labels(_restricted(result.graph, members), clusters, n_parts)
+    parts = np.where(clusters == NOISE, propagated.topics[:, 0], clusters).astype(np.int32)
     lost = np.flatnonzero(parts == NOISE)
     if len(lost):
         vectors = result.embeddings[members]
-        sums = np.stack([vectors[cut.labels == part].sum(axis=0) for part in range(n_parts)])
+        sums = np.stack([vectors[clusters == part].sum(axis=0) for part in range(n_parts)])
         cosines = np.einsum("id,jd->ij", vectors[lost], unit_rows(sums, keep_zeros=True))
         parts[lost] = cosines.argmax(axis=1)
     return parts

@@ -47,9 +47,9 @@ from embedtopics.topics._storage import recall_hashes
 from embedtopics.topics.growing._novelty import (
     Extension,
     chance_of,
-    described,
     expected_outside,
     find_candidates,
+    redescribed,
 )
 from embedtopics.topics.naming._score_labels import rescored
 from embedtopics.topics.results import Edit, Reason, TopicResult
@@ -118,9 +118,7 @@ def extend(
         grown = dataclasses.replace(result, corpus=merged.corpus, documents=merged.documents)
         n_outside, novelty, outside = 0, np.empty(0, dtype=np.float32), float("nan")
     if update_terms:
-        topics, topic_terms = described(grown, result.topics)
-        grown = dataclasses.replace(grown, topics=topics, topic_terms=topic_terms)
-        grown = rescored(grown, result)
+        grown = rescored(redescribed(grown, result.topics), result)
     else:
         labels = grown.clustering.labels
         sizes = np.bincount(labels[labels >= 0], weights[labels >= 0], grown.n_topics).astype(int)
@@ -198,14 +196,14 @@ def _with_terms(grown: TopicResult, added: Corpus, merged: Merged, update: bool)
     new = [texts[number] for number in merged.added.tolist()]
     tokens = tokenize(new, rules=grown.tokens.rules)
     joined = join_tokens(grown.tokens, tokens, merged.order)
+    counted = grown.term_counts
     if update:
-        common = grown.term_counts.function_words
-        counted = count_by_settings(joined, term_settings_of(grown), languages_of(grown), common)
-        return dataclasses.replace(grown, tokens=joined, term_counts=counted)
-    before = grown.term_counts
-    counts = merged.put_rows(before.counts, count_known_terms(grown, tokens))
-    term_counts = dataclasses.replace(before, counts=counts)
-    return dataclasses.replace(grown, tokens=joined, term_counts=term_counts)
+        common, languages = counted.function_words, languages_of(grown)
+        counted = count_by_settings(joined, term_settings_of(grown), languages, common)
+    else:
+        counts = merged.put_rows(counted.counts, count_known_terms(grown, tokens))
+        counted = dataclasses.replace(counted, counts=counts)
+    return dataclasses.replace(grown, tokens=joined, term_counts=counted)
 
 
 def count_known_terms(result: TopicResult, tokens: TokenStream) -> csr_matrix:

@@ -206,13 +206,13 @@ def _described(
     persistence = np.full(n_topics + n_groups, np.nan)
     clustering = Clustering(drafts, np.ones(len(drafts), dtype=np.float32), persistence)
     drafted = dataclasses.replace(result, clustering=clustering, weighting=ClassTfidf())
-    described_groups, _ = described(drafted, [None] * len(persistence))
+    described = redescribed(drafted, [None] * len(persistence)).topics
     sums = centroids(result.embeddings, groups, n_groups)
     tight = tightness(sums, np.bincount(groups[groups != NOISE], minlength=n_groups))
     of_topics = centroids(result.embeddings, labels, n_topics, result.documents.weights)
     similar = cosines(sums, of_topics)
     candidates = []
-    for group, topic in enumerate(described_groups[n_topics:]):
+    for group, topic in enumerate(described[n_topics:]):
         members = np.flatnonzero(groups == group)
         central = np.einsum("id,d->i", result.embeddings[members].astype(np.float64), sums[group])
         order = np.argsort(-central, kind="stable")
@@ -234,12 +234,11 @@ def _described(
     return tuple(sorted(candidates, key=lambda one: (-one.size, min(one.documents))))
 
 
-def described(
-    result: TopicResult, origins: Sequence[Topic | None]
-) -> tuple[tuple[Topic, ...], csr_matrix]:
-    """Return the topics of a result, described again and named like their origins, and weights."""
+def redescribed(result: TopicResult, origins: Sequence[Topic | None]) -> TopicResult:
+    """Return a result with its topics described again, and named like their origins."""
     topics, topic_terms = describe_again(result, result.clustering)
-    return carry_names(topics, origins), topic_terms
+    topics = carry_names(topics, origins)
+    return dataclasses.replace(result, topics=topics, topic_terms=topic_terms)
 
 
 def adopt(extension: Extension) -> TopicResult:
@@ -277,19 +276,19 @@ def adopt(extension: Extension) -> TopicResult:
     persistence = np.append(before.persistence, np.full(len(candidates), np.nan))
     clustering = Clustering(labels, probabilities, persistence, reasons)
     grown = dataclasses.replace(result, clustering=clustering)
-    topics, topic_terms = described(grown, [*result.topics, *[None] * len(candidates)])
+    grown = redescribed(grown, [*result.topics, *[None] * len(candidates)])
     of_new = np.where(labels >= result.n_topics, labels, NOISE).astype(np.int32)
     before_shares, shape = result.memberships, (len(labels), result.n_topics + len(candidates))
     parts = (before_shares.data, before_shares.indices, before_shares.indptr)
     memberships = csr_matrix(parts, shape=shape, copy=True)
-    listed = ", ".join(f"{topic.topic_id} ({topic.label})" for topic in topics[result.n_topics :])
+    listed = ", ".join(
+        f"{topic.topic_id} ({topic.label})" for topic in grown.topics[result.n_topics :]
+    )
     message = f"adopted groups of added documents as topics: {listed}"
     edit = Edit("note", {"n_adopted": len(candidates)}, message, (), tuple(range(result.n_topics)))
     adopted = dataclasses.replace(
         grown,
         memberships=with_own_share(memberships, of_new),
-        topics=topics,
-        topic_terms=topic_terms,
         history=(*result.history, edit),
         stability=None,
         added=added if added.any() else None,

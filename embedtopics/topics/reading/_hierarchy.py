@@ -239,20 +239,15 @@ def tree_text(tree: TopicHierarchy, *, levels: Sequence[int] = ()) -> str:
     return "\n".join(lines)
 
 
-def _branches(hierarchy: TopicHierarchy, levels: Sequence[int]) -> Mapping[int, list[int]]:
+def _branches(tree: TopicHierarchy, levels: Sequence[int]) -> Mapping[int, list[int]]:
     """Return the children of each node, from left to right."""
-    n_topics = hierarchy.n_topics
     if not levels:
-        return {n_topics + i: pair for i, pair in enumerate(hierarchy.merges.tolist())}
-    above = {topic: len(hierarchy.nodes) - 1 for topic in range(n_topics)}
+        return {tree.n_topics + i: pair for i, pair in enumerate(tree.merges.tolist())}
     below: dict[int, list[int]] = {}
-    for level in sorted({*levels, n_topics}):
-        nodes = hierarchy.nodes_at(level)
-        node_of_topic = {t: node for node in nodes for t in hierarchy.topics_under(node)}
-        for topic in hierarchy.order.tolist():
-            parent, node = above[topic], node_of_topic[topic]
-            children = below.setdefault(parent, [])
-            if node != parent and (not children or children[-1] != node):
-                children.append(node)
-        above = node_of_topic
+    above = np.full(len(tree.nodes), len(tree.nodes) - 1)
+    for level in sorted({*levels, tree.n_topics}):
+        for node in sorted(tree.nodes_at(level), key=lambda node: int(tree._spans[node, 0])):
+            if node != above[node]:
+                below.setdefault(int(above[node]), []).append(node)
+        above = tree._holders(level)
     return below

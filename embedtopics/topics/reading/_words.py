@@ -257,9 +257,7 @@ def _weights(result: TopicResult, target: Any, reference: Any) -> tuple[Int64Arr
     for rows, name in ((first, "target"), (second, "reference")):
         if not rows.any():
             raise InputError(name, "a set with text", found="none")
-    of_row, n_documents = result.documents.of_row, len(result.documents)
-    weights = [np.bincount(of_row[rows], minlength=n_documents) for rows in (first, second)]
-    return weights[0].astype(np.int64), weights[1].astype(np.int64)
+    return document_weights(result, first)[0], document_weights(result, second)[0]
 
 
 def _side(result: TopicResult, side: Any, name: str) -> BoolArray:

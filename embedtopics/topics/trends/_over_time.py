@@ -516,13 +516,9 @@ def _odds_ratio(
     pooled, logits, error = [], [], 0.0
     mean = shares @ sizes / sizes.sum()
     for periods in (from_periods, to_periods):
-        share = shares[periods] @ sizes[periods] / sizes[periods].sum()
-        n = (
-            mean
-            * (1 - mean)
-            * sizes[periods].sum() ** 2
-            / (sizes[periods] ** 2 / weights[periods]).sum()
-        )
+        size = sizes[periods]
+        share = shares[periods] @ size / size.sum()
+        n = mean * (1 - mean) * size.sum() ** 2 / (size**2 / weights[periods]).sum()
         inside, outside = share * n + 0.5, (1 - share) * n + 0.5
         pooled.append(float(share))
         logits.append(np.log(inside / outside))

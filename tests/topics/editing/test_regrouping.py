@@ -6,10 +6,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import squareform
 from sklearn.cluster import KMeans
 
 import embedtopics as et
@@ -26,7 +24,6 @@ from embedtopics.topics import (
     remove,
     rename,
     split,
-    update_terms,
 )
 from embedtopics.topics.editing._regroup import group_nearest
 from embedtopics.topics.results import Reason
@@ -128,14 +125,6 @@ def test_an_anchor_stays_one_and_keeps_its_name(synthetic):
         merge(result, [[2, 1], [1, 5]])
 
 
-def test_a_weighting_stays(synthetic):
-    weighted = update_terms(synthetic, weighting=ClassTfidf(bm25=True))
-    assert weighted.settings["weighting"]["bm25"] is True
-    later = merge(merge(weighted, [0, 1]), [0, 1])
-    expected = ClassTfidf(bm25=True).fit_transform(topic_counts(later))
-    np.testing.assert_allclose(later.topic_terms.toarray(), expected.toarray())
-
-
 def test_bad_topics(synthetic):
     not_groups = [[3], [3, 3], [[0, 1], [2, 2]], range(6)]
     for topics in (*not_groups, [[0, 1, 2], [2, 3, 4, 5]]):
@@ -150,20 +139,6 @@ def random_distances(seed, n):
     points = np.random.default_rng(seed).normal(size=(n, 3))
     distances = np.linalg.norm(points[:, None] - points[None], axis=2)
     return distances / distances.max()  # cosines are never as far as topics that stay apart
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**6), st.integers(2, 30), st.data())
-def test_groups_are_those_of_scipy(seed, n, data):
-    distances = random_distances(seed, n)
-    n_groups = data.draw(st.integers(1, n))
-    labels = np.arange(n)
-    for group in group_nearest(distances, n_groups, np.zeros((n, n), dtype=bool)):
-        labels[list(group)] = group[0]
-    tree = linkage(squareform(distances, checks=False), "average")
-    expected = fcluster(tree, n_groups, "maxclust")
-    assume(len(set(expected)) == n_groups)  # but for ties
-    assert partition(labels) == partition(expected)
 
 
 @settings(max_examples=60, deadline=None)

@@ -32,13 +32,7 @@ from benchmarks import (  # noqa: E402
     topic_speed,
     topic_words,
 )
-from benchmarks.corpora import (  # noqa: E402
-    ENCODED,
-    LabelledCorpus,
-    hash_texts,
-    load_encoded,
-    sample_rows,
-)
+from benchmarks.corpora import ENCODED, LabelledCorpus, hash_texts, load_encoded, sample_rows  # noqa: E402
 from benchmarks.machine import describe_environment, describe_machine  # noqa: E402
 from benchmarks.options import Options  # noqa: E402
 

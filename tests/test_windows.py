@@ -104,10 +104,7 @@ def test_passages_as_long_as_an_encoder_reads():
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        ({"most": 0}, "at least one word"),
-        ({"most": 4, "overlap": 4}, "an overlap of fewer"),
-    ],
+    [({"most": 0}, "at least one word"), ({"most": 4, "overlap": 4}, "an overlap of fewer")],
 )
 def test_bad_passages(arguments, message):
     with pytest.raises(InputError, match=message):

@@ -135,10 +135,7 @@ def test_the_classifier_of_a_study_has_learned_from_all_but_the_test(begin, trut
 
 def test_tables_of_pages_leave_out_what_is_empty():
     frame = pd.DataFrame({"a": [1.5, float("nan")], "b": [None, None], "c": ["x < y", ["p", "q"]]})
-    cells = re.findall(
-        "<t[dh](?: [^>]*)?>(.*?)</t[dh]>",
-        html_sections([Section("Name", [frame])]),
-    )
+    cells = re.findall("<t[dh](?: [^>]*)?>(.*?)</t[dh]>", html_sections([Section("Name", [frame])]))
     cells = [cell.removeprefix("<bdi>").removesuffix("</bdi>") for cell in cells]
     assert cells == ["a", "c", "1.5", "x &lt; y", "", "p, q"]
 

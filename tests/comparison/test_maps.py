@@ -5,13 +5,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.spatial import procrustes
 
-from embedtopics.comparison._maps import (
-    align_maps,
-    displacement,
-    draw_maps,
-    fit_similarity,
-    narrow,
-)
+from embedtopics.comparison._maps import align_maps, displacement, draw_maps, fit_similarity, narrow
 from embedtopics.comparison._vectors import Vectors, neighbor_graph
 from embedtopics.neighbors._graph import build_sparse_graph, unit_rows
 from embedtopics.reduction._components import principal_start

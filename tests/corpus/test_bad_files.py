@@ -34,11 +34,7 @@ def test_empty_files(tmp_path, name, content, message):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        (
-            "a.csv",
-            b'id,text\n1,ok\n2,"two\nlines"\n3,a,b\n',
-            r"line 5: .* 2 fields .* 3;",
-        ),
+        ("a.csv", b'id,text\n1,ok\n2,"two\nlines"\n3,a,b\n', r"line 5: .* 2 fields .* 3;"),
         ("a.csv", b"id,text,n\n1,ok,2\n2,b\n", r"line 3: expected 3 fields .* got 2"),
         ("a.csv", b'id,text\n1,"open\n2,b\n', r"line 2: .* a quote that is never closed"),
         ("a.csv", b'id,text\n1,a\n\n2,"b" c\n', r"line 4: .* write a quote .* twice"),

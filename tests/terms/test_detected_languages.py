@@ -3,12 +3,7 @@
 import pytest
 
 from embedtopics.corpus.results import LanguageShares
-from embedtopics.terms._languages import (
-    CODES,
-    checked_languages,
-    detect_languages,
-    main_languages,
-)
+from embedtopics.terms._languages import CODES, checked_languages, detect_languages, main_languages
 from embedtopics.terms._stop_words import stop_words_for
 from tests.factories import refuses
 

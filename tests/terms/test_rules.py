@@ -17,12 +17,7 @@ from embedtopics.errors import InputError
 from embedtopics.terms import _rules
 from embedtopics.terms._rules import choose_rules, segment_run
 from embedtopics.terms._spans import word_spans
-from embedtopics.terms._tokens import (
-    join_tokens,
-    texts_with,
-    tokenize,
-    words_of,
-)
+from embedtopics.terms._tokens import join_tokens, texts_with, tokenize, words_of
 from embedtopics.terms.results import WordRules
 from embedtopics.topics._describe import count_social_tokens
 from tests.factories import refuses

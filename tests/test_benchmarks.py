@@ -24,8 +24,6 @@ from benchmarks import (  # noqa: E402
     jobs,
     run,
     topic_names,
-    topic_number,
-    topic_partition,
     topic_predict,
     topic_quality,
     topic_sets,
@@ -87,9 +85,6 @@ def test_a_failing_system_stops_the_run_with_its_last_words(tmp_path):
     broken = fake_system(tmp_path, "raise ValueError('no luck today')")
     with pytest.raises(SystemExit, match=r"fake failed with exit code 1:[^$]*no luck today"):
         jobs.fit(broken, tmp_path)
-
-
-def test_inputs_must_be_aligned(tmp_path):
     with pytest.raises(SystemExit, match="2 texts and 3 rows"):
         jobs.write_inputs(tmp_path, TEXTS[:2], VECTORS)
 
@@ -314,29 +309,6 @@ def test_labels_and_words_of_toy_topics():
     assert topic_words._intrusion(alike, FirstLetters()) == 1.0
     encoder = topic_sets.LatentWords([*fit.texts, "apple train"])
     assert encoder.encode(["apple", "zzz"]).any(axis=1).tolist() == [True, False]
-
-
-def test_tables_of_topics_have_means_and_stars():
-    numbers = {"topics": 6, "themes": 6, "fine": 12, "bertopic": 40}
-    near = {"topics": True, "themes": True, "fine": True, "bertopic": False}
-    row = {"set": "sib200", "n_texts": 204, "n_classes": 7, "coverage": 0.9}
-    table = topic_number.render({"sets": [row | {"numbers": numbers, "near": near}]})
-    assert "| sib200* (204) | 7 | 6 ✓ | 6 ✓ | 12 ✓ | 40 | yes | 0.90 |" in table
-    ami = {"embedtopics": 0.5, "k_means": 0.25, "bertopic": 0.125}
-    rows = [
-        {"set": name, "at": at, "n_topics": 5, "ami": {s: share * v for s, v in ami.items()}}
-        for name, share in (("sib200", 1.0), ("arxiv", 0.5))
-        for at in ("chosen", "classes")
-    ]
-    table = topic_partition.render({"rows": rows})
-    assert "| mean |  | 0.375 | 0.188 | 0.094 |" in table
-    assert "| mean, nothing chosen |  | 0.250 | 0.125 | 0.062 |" in table
-    right = {system: {"e5": 0.5, "lsa": 0.25} for system in topic_names.SYSTEMS}
-    table = topic_names.render({"sets": [{"set": "arxiv", "n_topics": 9, "right": right}]})
-    assert table.count("| mean | LSA |  | 0.250 |") == 1
-    scores = {system: dict.fromkeys(topic_words.MEASURES, 0.5) for system in topic_words.SYSTEMS}
-    table = topic_words.render({"sets": [{"set": "arxiv", "n_topics": 9, "scores": scores}]})
-    assert table.count("| mean |  | 0.500 |") == len(topic_words.MEASURES)
 
 
 def test_prediction_is_scored_on_each_part(monkeypatch, tmp_path):

@@ -17,16 +17,12 @@ from tests.factories import python
 README = (demo_path().parent / "README.md").read_text("utf-8")
 
 
-def frame():
-    return pd.read_csv(demo_path(), dtype=str, keep_default_na=False)
-
-
 def test_checksum_is_the_documented_one():
     assert hashlib.sha256(demo_path().read_bytes()).hexdigest() in README
 
 
 def test_counts_are_the_documented_ones():
-    corpus = frame()
+    corpus = pd.read_csv(demo_path(), dtype=str, keep_default_na=False)
     assert len(corpus) == 929
     distinct = corpus.assign(key=corpus["text"].str.split().str.join(" "))
     distinct = distinct[distinct["key"] != ""].drop_duplicates("key")
@@ -47,14 +43,10 @@ def test_holds_what_a_reader_must_survive():
     assert corpus.time.min().year == 2023 and corpus.time.max().year == 2024
 
 
-def in_context():
-    return pd.read_csv(demo_path().parent / "words_in_context.csv", dtype=str)
-
-
 def test_words_in_context_are_the_documented_ones():
     path = demo_path().parent / "words_in_context.csv"
     assert hashlib.sha256(path.read_bytes()).hexdigest() in README
-    table = in_context()
+    table = pd.read_csv(path, dtype=str)
     documented = re.findall(
         r"^\| (\w+) \| ([\w, ]+) \|$", README.split("# Words in context")[1], re.M
     )

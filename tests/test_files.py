@@ -344,9 +344,6 @@ def test_the_extra_is_named_where_it_is_missing(tmp_path, monkeypatch):
     with pytest.raises(MissingExtraError, match=r"embedtopics\[files\]"):
         write_table(FRAME, tmp_path / "r.xlsx")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_one_table_needs_a_file(tmp_path):
     with refuses("path"):
         write_table(FRAME, tmp_path)
 

@@ -102,19 +102,15 @@ def test_passages_as_long_as_an_encoder_reads():
     assert Corpus.of(["One two."]).passages(Reader()).texts == ("One", "two.")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [({"most": 0}, "at least one word"), ({"most": 4, "overlap": 4}, "an overlap of fewer")],
-)
-def test_bad_passages(arguments, message):
-    with pytest.raises(InputError, match=message):
-        Corpus.of(["One two."]).passages(**arguments)
-
-
-def test_a_column_of_the_same_name_is_not_lost():
+def test_bad_passages():
     corpus = Corpus({"text": ["One."], "passage": [3]}, text="text")
-    with pytest.raises(InputError, match="'passage'"):
+    with pytest.raises(InputError, match="'passage'"):  # the column is not lost
         corpus.passages()
+    for message, sizes in {
+        "at least one word": {"most": 0}, "an overlap of fewer": {"most": 4, "overlap": 4}
+    }.items():  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            Corpus.of(["One two."]).passages(**sizes)
 
 
 @pytest.mark.parametrize("part", [".", "!?", ".)", ". ", "\n", "\n ", 'a."', "« a ", "。", "x"])

@@ -8,7 +8,7 @@ import pytest
 from embedtopics.annotation import serve
 from tests.annotation.conftest import NAMES
 from tests.factories import FULL_DISK, raising, refuses
-from tests.report.driving import IN_A_BROWSER, Browser, check_console, fetch, served
+from tests.report.driving import IN_A_BROWSER, Browser, check_console, check_requests, fetch, served
 
 ATTACK = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='p'\">"
 
@@ -174,10 +174,7 @@ class TestInABrowser:
             browser.wait("document.querySelectorAll('.share').length === 3")
             assert browser.ask("document.title") == "Label texts"
             assert browser.ask("document.querySelectorAll('img').length") == 0
-            asked = [e["params"]["request"]["url"] for e in browser.events
-                     if e["method"] == "Network.requestWillBeSent"]  # fmt: skip
-            own = f"http://127.0.0.1:{server.port}/"
-            assert asked and all(url.startswith((own, "data:")) for url in asked)
+            check_requests(browser, server)
             check_console(browser)
         labels = study.labels().dropna()
         assert len(labels) == 50 and all(truth[hostile[row]] == one for row, one in labels.items())

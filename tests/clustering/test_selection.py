@@ -115,24 +115,14 @@ grids = hnp.arrays(
 
 @settings(deadline=None, max_examples=200)
 @given(grids, st.integers(1, 5), st.integers(2, 5), st.data())
-def test_equals_the_definition_with_ties_and_weights(points, min_samples, least, data):
-    n = len(points)
-    weights = np.array(data.draw(st.lists(st.integers(1, 6), min_size=n, max_size=n)))
-    of_row = np.repeat(np.arange(n), weights)
-    tree = spanning_tree(points, min_samples=min_samples)
-    found = labels_at(tree, least, weights)
-    expected = by_definition(points[of_row], min_samples, least)
-    assert_same_partition(found.labels[of_row], expected)
-
-
-@settings(deadline=None, max_examples=100)
-@given(grids, st.integers(1, 5), st.integers(2, 5), st.data())
-def test_weights_equal_repeated_rows(points, min_samples, least, data):
+def test_weights_equal_repeated_rows_and_the_definition(points, min_samples, least, data):
     n = len(points)
     weights = np.array(data.draw(st.lists(st.integers(1, 6), min_size=n, max_size=n)))
     of_row = np.repeat(np.arange(n), weights)
     tree = spanning_tree(points, min_samples=min_samples)
     weighted = labels_at(tree, least, weights)
+    expected = by_definition(points[of_row], min_samples, least)
+    assert_same_partition(weighted.labels[of_row], expected)
     tree = spanning_tree(points[of_row], min_samples=min_samples)
     repeated = labels_at(tree, least)
     np.testing.assert_array_equal(weighted.labels[of_row], repeated.labels)

@@ -25,15 +25,6 @@ MANY = b"a,b\n" + b"1,2\n" * 300_000
         ("a.json", b"[]", "got an empty file"),
         ("a.txt", b"", "a.txt is empty"),
         ("a.parquet", b"", "a.parquet: is no Parquet file"),
-    ],
-)
-def test_empty_files(tmp_path, name, content, message):
-    refuse(tmp_path, name, content, message)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
         ("a.csv", b'id,text\n1,ok\n2,"two\nlines"\n3,a,b\n', r"line 5: .* 2 fields .* 3;"),
         ("a.csv", b"id,text,n\n1,ok,2\n2,b\n", r"line 3: expected 3 fields .* got 2"),
         ("a.csv", b'id,text\n1,"open\n2,b\n', r"line 2: .* a quote that is never closed"),
@@ -51,7 +42,7 @@ def test_empty_files(tmp_path, name, content, message):
         ("a.parquet.gz", gzip.compress(b"text\n", mtime=0), "is no Parquet file"),
     ],
 )
-def test_broken_rows(tmp_path, name, content, message):
+def test_empty_files_and_broken_rows(tmp_path, name, content, message):
     refuse(tmp_path, name, content, message)
 
 
@@ -108,12 +99,8 @@ def test_folders_without_documents_and_rows_without_number(tmp_path):
     (tmp_path / "b.txt").mkdir()
     with pytest.raises(InputError, match=r"must hold files of .*; got a\.md$"):
         Corpus.from_file(tmp_path)
-
-
-def test_a_file_in_a_folder_is_named(tmp_path):
-    (tmp_path / "a.txt").write_bytes(b"fine")
-    (tmp_path / "b.txt").write_bytes(b"\xff")
-    with pytest.raises(InputError, match=r"b.txt: expected utf-8 text, got the byte 0xff"):
+    (tmp_path / "c.txt").write_bytes(b"\xff")
+    with pytest.raises(InputError, match=r"c.txt: expected utf-8 text, got the byte 0xff"):
         Corpus.from_file(tmp_path)
 
 
@@ -123,13 +110,10 @@ def test_unknown_suffixes(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "dtype"),
-    [
-        ("a.csv", b"n,body\n1,a\n2.5,b\n,c\nNA,d\n-3e4,e\n", "numbers in every cell"),
-        ("a.tsv", b"n\tbody\n1\ta\n", "numbers in every cell"),
-    ],
+    ("name", "content"),
+    [("a.csv", b"n,body\n1,a\n2.5,b\n,c\nNA,d\n-3e4,e\n"), ("a.tsv", b"n\tbody\n1\ta\n")],
 )
-def test_a_text_column_of_numbers(tmp_path, name, content, dtype):
+def test_a_text_column_of_numbers(tmp_path, name, content):
     message = f"text must be .* among 'n', 'body'; got numbers or .* of column 'n' of {name}"
     refuse(tmp_path, name, content, message, text="n")
 

@@ -95,6 +95,8 @@ def test_of_equal_layers_the_lowest_is_the_best():
     same = tuple(ProbeScore("probe", i, "macro F1", 0.5, NAN, NAN, 9) for i in (1, 2, 3))
     figure = plots.layers(scores(extra=same), "macro F1")
     assert [t.x[0] for t in figure.data if t.name == "best layer"] == [1]
+    with refuses("metric"):
+        plots.layers(scores(), "uuas")
 
 
 def test_the_mix_is_a_strip_of_bars_and_the_expected_layer_a_line():
@@ -134,11 +136,6 @@ def test_scores_that_are_no_numbers_are_gaps():
     assert (
         sum(t.name == "probe" and t.fill == "toself" and t.yaxis == "y" for t in figure.data) == 3
     )
-
-
-def test_a_metric_without_scores_is_refused():
-    with refuses("metric"):
-        plots.layers(scores(), "uuas")
 
 
 def geometry(measures, n=4, **more):

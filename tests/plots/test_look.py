@@ -176,10 +176,7 @@ def test_plain_drops_what_has_no_glyph():
     assert plain("a\x00b\r\n\tc") == "a b c"
     assert plain("safe\u202etxt.exe") == "safetxt.exe"
     assert plain("lone \ud800 half").encode("utf-8") == b"lone ? half"
-
-
-def test_cut_does_not_end_within_an_emoji_sequence():
-    assert cut("ab👩\u200d💻cdef", 5) == "ab👩…"
+    assert cut("ab👩\u200d💻cdef", 5) == "ab👩…"  # no half of an emoji sequence
 
 
 @pytest.mark.browser

@@ -1,8 +1,6 @@
 """The map, and the mixture of a text."""
 
-import sys
 from itertools import combinations
-from subprocess import run
 
 import numpy as np
 import pytest
@@ -88,11 +86,6 @@ def test_a_result_of_no_topics_is_a_map_of_noise(n_documents):
     figure = plots.map(make_result(n_documents=n_documents, n_topics=0))
     assert [trace.name for trace in figure.data] == ["No topic"]
     assert np.isfinite(figure.layout.xaxis.range).all()
-
-
-def test_importing_plots_does_not_load_plotly():
-    code = "import sys, embedtopics.plots; sys.exit('plotly' in sys.modules)"
-    assert run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_mixture_shows_shares_and_words(monkeypatch):

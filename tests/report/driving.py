@@ -184,6 +184,13 @@ def check_console(browser):
         assert not [event for event in browser.events if event["method"] == trouble]
 
 
+def check_requests(browser, server):
+    """Nothing was asked of another server."""
+    events = [e for e in browser.events if e["method"] == "Network.requestWillBeSent"]
+    urls = [event["params"]["request"]["url"] for event in events]
+    assert urls and all(u.startswith((f"http://127.0.0.1:{server.port}/", "data:")) for u in urls)
+
+
 @contextmanager
 def served(server):
     """Run a local server in a thread."""

@@ -1,7 +1,6 @@
 """Reports as documents: every format holds the same, and nothing of a text becomes markup."""
 
 import re
-from dataclasses import replace
 
 import docx
 import pytest
@@ -111,8 +110,6 @@ def test_the_checklist_is_filled_with_what_was_done(result, scores, tmp_path):
     assert bare["People named the topics"] == f"1 of {result.n_topics} topics"
     assert full["Coherence and diversity of the keywords are reported"].startswith("NPMI ")
     assert bare["Source and sampling of the texts are described"] == "to be written by the authors"
-    measured = replace(result, stability=None)
-    assert states().keys() == full.keys() and measured.n_topics == result.n_topics
 
 
 def test_bad_paths_are_named(result, tmp_path):

@@ -15,7 +15,7 @@ from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.report._explorer import explorer_html
 from embedtopics.topics.results import Edit
-from tests.factories import make_result, raising, refuses
+from tests.factories import make_result, raising
 
 NASTY = "</script><script>document.title='pwned'</script><!-- <b>bold</b> & \"q\" 🙂 %{x} \ud800"
 
@@ -79,22 +79,14 @@ def check_that_nothing_is_loaded(page, n_scripts):
     digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
     assert re.findall(r"'sha256-([^']+)'", policy.split("style-src")[0]) == digests
     assert len(digests) == n_scripts
-    assert policy.startswith("default-src 'none'; ")
-    return policy, scripts
+    assert policy.startswith("default-src 'none'; ") and "unsafe" not in policy
+    assert not re.search(r"<[^>]* style=", page)
+    for script in scripts:
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b", script)
 
 
 def test_the_page_loads_nothing_and_runs_only_its_scripts(page):
-    policy, _ = check_that_nothing_is_loaded(page, 7)
-    assert "unsafe" not in policy and not re.search(r"<[^>]* style=", page)
-
-
-def test_methods_say_what_was_done(page, result):
-    body = page.split('<section id="methods">')[1].split("</section>")[0]
-    assert "313 rows with 300 distinct texts" in body and "(encoder: mini)" in body
-    assert f"6 topics contain {result.coverage:.1%}" in body and "Campello" in body
-    replaced = replace(result, settings={"clusterer": {"name": "KMeans"}, "reducer": "pca"})
-    body = explorer_html(replaced).split('<section id="methods">')[1].split("</section>")[0]
-    assert "found by KMeans" in body and "dimensions by pca" in body and "Campello" not in body
+    check_that_nothing_is_loaded(page, 7)
 
 
 def test_summary_gives_the_figures(page, result):
@@ -149,9 +141,6 @@ def test_a_failed_write_keeps_the_old_report(tmp_path, result, monkeypatch):
     monkeypatch.setattr("pathlib.Path.write_text", full_disk)
     with pytest.raises(InputError, match="No space left"):
         report.write_report(result, path)
-    for nowhere in (tmp_path, tmp_path / "none" / "report.html"):
-        with refuses("path"):
-            report.write_report(result, nowhere)
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 

@@ -10,7 +10,7 @@ import pytest
 from embedtopics.report import serve_index
 from embedtopics.retrieval import SearchIndex
 from tests.factories import refuses
-from tests.report.driving import IN_A_BROWSER, Browser, check_console, fetch, served
+from tests.report.driving import IN_A_BROWSER, Browser, check_console, check_requests, fetch, served
 from tests.retrieval.oracle import build
 
 ATTACK = "<img src=x onerror=\"document.title='pwned'\"><script>document.title='p'</script>"
@@ -168,8 +168,5 @@ class TestInABrowser:
             assert browser.ask("document.documentElement.scrollWidth") <= 420
             assert browser.ask("document.title") == "owl town – index"
             assert browser.ask("document.querySelectorAll('img').length") == 0
-            asked = [e["params"]["request"]["url"] for e in browser.events
-                     if e["method"] == "Network.requestWillBeSent"]  # fmt: skip
-            own = f"http://127.0.0.1:{server.port}/"
-            assert asked and all(url.startswith((own, "data:")) for url in asked)
+            check_requests(browser, server)
             check_console(browser)

@@ -9,22 +9,18 @@ import numpy as np
 import pytest
 
 import embedtopics
-from embedtopics.comparison import compare
 from embedtopics.evaluation import npmi
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks" / "systems")]
 
-import encode_texts  # noqa: E402
 
 from benchmarks import (  # noqa: E402
     coherence,
-    comparison,
     embed,
     jobs,
     run,
     topic_names,
-    topic_predict,
     topic_quality,
     topic_sets,
     topic_speed,
@@ -213,14 +209,6 @@ def corpus(toy):
     return LabelledCorpus("toy", texts, [str(theme) for theme in themes], vectors)
 
 
-@pytest.fixture(scope="module")
-def result(corpus):
-    encoders = {"tfidf": "tfidf", "given": corpus.embeddings}
-    return compare(
-        corpus.texts, encoders, corpus.classes, n_moves=0, n_resamples=100, random_state=42
-    )
-
-
 def test_both_are_timed_in_turns_and_agree(corpus, monkeypatch):
     monkeypatch.setattr(coherence, "N_TOPICS", 3)
     monkeypatch.setattr(coherence, "load_labelled", lambda name: corpus)
@@ -233,48 +221,6 @@ def test_both_are_timed_in_turns_and_agree(corpus, monkeypatch):
     tokens = topic_quality.word_tokens(corpus.texts)
     expected = npmi(coherence.topic_words(corpus, tokens), tokens).mean()
     assert rows["c_npmi"]["mean"] == pytest.approx(expected, abs=1e-4)
-
-
-class Counting:
-    """An encoder that counts the texts that it is given."""
-
-    def __init__(self):
-        self.seen = []
-
-    def encode(self, texts):
-        self.seen.append(list(texts))
-
-
-def test_time_is_estimated_on_a_part_and_scaled_to_the_whole(result, monkeypatch):
-    clock = iter([10.0, 12.0])
-    monkeypatch.setattr(comparison.time, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(comparison, "N_TIMED", 9)
-    encoder = Counting()
-    assert comparison.estimate_seconds(encoder, result) == pytest.approx(2.0 * 135 / 9)
-    texts = result.corpus.document_texts()
-    assert encoder.seen == [texts[:4], texts[:9]]
-
-
-def test_everything_is_recorded_and_only_given_vectors_have_an_estimate(corpus, result):
-    found = comparison.record(corpus, result, 30.0)
-    json.dumps(found, allow_nan=False)
-    assert (found["n_rows"], found["n_documents"], found["n_classes"]) == (135, 135, 3)
-    learnt, given = found["encoders"]
-    assert (learnt["is_estimate"], given["is_estimate"]) == (False, True)
-    assert learnt["seconds"] == pytest.approx(result.encoders[0].seconds, abs=1e-3)
-    assert (given["seconds"], given["documents_a_second"]) == (30.0, 4.5)
-    expected = result.scores.set_index(["encoder", "measure"])
-    for encoder in found["encoders"]:
-        assert set(comparison.MEASURES) <= set(encoder["scores"])
-        for measure, score in encoder["scores"].items():
-            for key in ("value", "low", "high"):
-                wanted = expected.loc[(encoder["encoder"], measure), key]
-                assert score[key] == pytest.approx(wanted, abs=1e-6)
-    assert [(row["first"], row["second"]) for row in found["overlaps"]] == [("tfidf", "given")]
-    assert found["overlaps"][0]["jaccard"] == pytest.approx(
-        float(result.overlaps[0].jaccard.mean()), abs=1e-5
-    )
-    assert {row["encoder"] for row in found["differences"]} == {"given"}
 
 
 class FirstLetters:
@@ -309,50 +255,3 @@ def test_labels_and_words_of_toy_topics():
     assert topic_words._intrusion(alike, FirstLetters()) == 1.0
     encoder = topic_sets.LatentWords([*fit.texts, "apple train"])
     assert encoder.encode(["apple", "zzz"]).any(axis=1).tolist() == [True, False]
-
-
-def test_prediction_is_scored_on_each_part(monkeypatch, tmp_path):
-    corpus = LabelledCorpus("toy", list("abcdef"), ["x", "x", "y", "y", "x", "y"], np.eye(6))
-    fitted = sample_rows(6, 4)
-    held_out = [row for row in range(6) if row not in fitted]
-    order = [*fitted, *held_out]
-    truth = np.array([corpus.classes[row] == "y" for row in order]).astype(int)
-
-    def fit(system, inputs, *, random_state, n_held_out):
-        assert n_held_out == 2
-        texts = (inputs / "texts.jsonl").read_text("utf-8").split()
-        assert texts == [f'"{corpus.texts[row]}"' for row in order]
-        labels = truth.copy()
-        labels[-1] = -1
-        stages = {"predict": 0.5}
-        return jobs.Outcome(labels, [["w"]], 1.0, 1.5, stages, {}, 100.0)
-
-    monkeypatch.setattr(topic_predict, "fit", fit)
-    options = Options(systems=(jobs.System("one", tmp_path),))
-    case = topic_predict._case(options, corpus, 2)
-    run = case["runs"][0]
-    assert run["nmi_fitted"] == 1.0
-    assert run["coverage_fitted"] == 1.0
-    assert run["coverage_held_out"] == 0.5
-    row = topic_predict.render({"cases": [case]}).splitlines()[-1]
-    assert row.startswith("| toy | one | 4 | 2 | 4 | 1.000 |")
-
-
-def test_what_the_processes_measure(tmp_path, monkeypatch):
-    class Fake:
-        """Gives each text its length, and a bit more in a batch."""
-
-        def __call__(self, texts):
-            return np.array([[len(text), 1.0 + 1e-3 * (len(texts) > 1)] for text in texts])
-
-    monkeypatch.setattr(encode_texts, "load", lambda *_: Fake())
-    (tmp_path / "texts.json").write_text(json.dumps({"a": ["x", "xx"], "b": ["xxx"]}))
-    pairs = [{"sentence1": "a" * n, "sentence2": "b" * m, "score": -abs(n - m)}
-             for n, m in ((1, 2), (1, 9), (3, 3))]  # fmt: skip
-    (tmp_path / "pairs.json").write_text(json.dumps(pairs))
-    found = encode_texts.alone("", tmp_path)
-    assert found["n_texts"] == 3
-    assert found["largest_difference"] == pytest.approx(1e-3)
-    assert 1 - 1e-6 < found["lowest_cosine"] < 1
-    assert encode_texts.score("", tmp_path)["spearman"] == pytest.approx(1.0)
-    assert set(encode_texts.encode("", tmp_path)) == {"a", "b"}

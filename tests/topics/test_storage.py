@@ -220,7 +220,7 @@ while True:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there a folder is not renamed while it is read")
-@pytest.mark.parametrize("n_loads", [50, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_loads", [20, pytest.param(2000, marks=pytest.mark.slow)])
 def test_what_is_loaded_beside_a_process_that_saves_is_one_of_its_results(tmp_path, n_loads):
     saved = {n: make_result(n_documents=40, n_topics=n, seed=n) for n in (2, 3)}
     with subprocess.Popen(

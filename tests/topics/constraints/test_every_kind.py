@@ -159,17 +159,6 @@ def test_anything_that_keeps_the_protocol_guides(toy, fit):
     assert result.decisions[-1].name != "halves" and "halves" in {d.name for d in result.decisions}
 
 
-def test_a_guide_follows_its_documents():
-    constraints = TopicConstraints(
-        np.array([0, -1, 1, 0], np.int32), ("a", "b"), np.array([1, 0, 0.5, 1], np.float32)
-    )
-    more = constraints.among(np.array([1, 2, 4, 5]), 7)
-    assert more.groups.tolist() == [-1, 0, -1, -1, 1, 0, -1]
-    assert more.probabilities.tolist() == [0, 1, 0, 0, 0.5, 1, 0]
-    back = more.of(np.array([1, 2, 4, 5]))
-    assert back.groups.tolist() == constraints.groups.tolist() and back.names == ("a", "b")
-
-
 @pytest.fixture(scope="module")
 def cloud():
     rng = np.random.default_rng(0)

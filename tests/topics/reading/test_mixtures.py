@@ -161,7 +161,7 @@ def test_bad_rows(phrased):
         topics.token_topics(phrased, 10_000)
 
 
-@pytest.mark.parametrize("batch_size", [1, 7, 50])
+@pytest.mark.parametrize("batch_size", [7, 50])
 def test_rows_sum_to_one_or_nothing_in_any_batch(phrased, batch_size, monkeypatch):
     found = topics.mixtures(phrased)
     sums = np.asarray(found.sum(axis=1)).ravel()

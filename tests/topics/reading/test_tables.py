@@ -106,30 +106,13 @@ def test_a_folder_holds_a_file_for_each_table(result, tmp_path):
     assert [p.name for p in done.paths] == [f"{name}.csv" for name in ALL]
     single = export(result, tmp_path / "one.csv")
     assert single.paths[0].read_bytes() == done.paths[1].read_bytes()
+    assert "formulas" in {note.name for note in single.notes}
+    read = pd.read_csv(single.paths[0], keep_default_na=False, na_values=[""])
+    for name in ("key", "id", "tweet", "count", "share", "flag", "topic", "membership", "x"):
+        same(read[name], documents(result).reset_index()[name])
     again = export(result, tmp_path / "out", what=["topics"])
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["manifest.json", "topics.csv"]
     assert again.paths == (tmp_path / "out" / "topics.csv",)
-
-
-@pytest.mark.parametrize("suffix", ["csv", "tsv"])
-def test_csv_is_read_again_with_equal_values(result, tmp_path, suffix):
-    path = tmp_path / f"r.{suffix}"
-    done = export(result, path)
-    written = documents(result)
-    options = {"sep": "\t" if suffix == "tsv" else ",", "keep_default_na": False,
-               "na_values": [""], "dtype": {"'=sum": str, "=sum": str}}  # fmt: skip
-    read = pd.read_csv(path, **options)
-    marked = ["=", "+", "-", "@", "\t"]
-    for name in ("text", "=sum", "label"):
-        guarded = written[name].astype(str).str[:1].isin(marked)
-        expected = written[name].mask(guarded, "'" + written[name].astype(str))
-        same(read["'=sum" if name == "=sum" else name], expected)
-    columns = ("text", "excerpt", "=sum", "label")
-    n = sum(written[name].astype(str).str[:1].isin(marked).sum() for name in columns)
-    assert [(note.name, note.value) for note in done.notes] == [("formulas", n)]
-    for name in ("key", "id", "tweet", "count", "share", "flag", "topic", "membership", "x"):
-        same(read[name], written.reset_index()[name])
-    assert pd.to_datetime(read["zone"], utc=True).tolist() == written["zone"].tolist()
 
 
 def test_parquet_is_read_again_with_equal_values(result, tmp_path):

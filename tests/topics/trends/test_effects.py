@@ -186,7 +186,7 @@ def test_levels_of_a_dozen_rows_hold_their_effect(n_level):
     base = make_result(n_documents=300, n_topics=3, dated=False)
     rng = np.random.default_rng(n_level)
     n, shares, held = len(base.documents), np.array([0.05, 0.2, 0.5]), []
-    for number in range(80):
+    for number in range(50):
         labels = np.minimum(np.searchsorted(shares.cumsum(), rng.random(n)), 3)
         labels = np.where(labels == 3, NOISE, labels).astype(np.int32)
         result = dataclasses.replace(
@@ -203,7 +203,7 @@ def test_rows_of_an_author_are_no_more_than_one_witness():
     base = make_result(n_documents=300, n_topics=3, dated=False)
     rng = np.random.default_rng(0)
     n, of_row, held, alone = len(base.documents), base.documents.of_row, [], []
-    for number in range(60):
+    for number in range(30):
         author = rng.integers(0, 30, n)
         taste = rng.dirichlet(np.full(4, 0.7), 30)[author]
         labels = (taste.cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1)
@@ -291,7 +291,7 @@ def test_dates_and_numbers_among_missing_values_are_counted(result):
 def test_many_levels_take_the_memory_of_the_rows_and_not_of_all_pairs_of_levels(monkeypatch):
     import tracemalloc
 
-    n_levels, n_documents = 30, 3000
+    n_levels, n_documents = 20, 2000
     result = make_result(n_documents=n_documents, n_topics=2, dated=False)
     rng = np.random.default_rng(0)
     levels = {

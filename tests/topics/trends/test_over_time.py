@@ -205,7 +205,7 @@ def test_odds_ratio_and_dispersion_by_hand():
 
 def test_a_constant_share_has_few_small_p_values_and_q_are_those_of_scipy():
     rng = np.random.default_rng(3)
-    frame = topics.changes(simulated_trends(np.full((300, 12), 0.05), 60, rng))
+    frame = topics.changes(simulated_trends(np.full((120, 12), 0.05), 60, rng))
     assert 0.015 < (frame["p"] <= 0.05).mean() < 0.09
     assert (frame["p"] <= 0.5).mean() == pytest.approx(0.5, abs=0.1)
     assert frame["q"].to_numpy() == pytest.approx(false_discovery_control(frame["p"]))

@@ -1,5 +1,7 @@
 """Statistics of a corpus before a fit, and the estimated cost of the fit on this machine."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Sequence
 from contextlib import suppress

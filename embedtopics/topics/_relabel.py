@@ -1,5 +1,7 @@
 """The common step of every edit: a result with other labels, its topics described again."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any

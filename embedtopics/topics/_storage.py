@@ -11,6 +11,8 @@
     words.json        words of the token stream, terms, stop words
 """
 
+from __future__ import annotations
+
 import dataclasses
 import json
 import mmap

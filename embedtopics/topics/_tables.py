@@ -1,5 +1,7 @@
 """Results as data frames, their measures, their export to files, and sheets for people."""
 
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Callable, Sequence

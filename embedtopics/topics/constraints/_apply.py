@@ -1,5 +1,7 @@
 """The protocol of constraints, their effect on graph and topics, and how far they were met."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

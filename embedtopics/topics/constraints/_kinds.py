@@ -1,5 +1,7 @@
 """Constraints from labels of rows, from seed words, and from names of topics."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any

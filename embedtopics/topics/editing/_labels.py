@@ -1,5 +1,7 @@
 """Edits of names and terms, label files, and the history of edits, which can be replayed."""
 
+from __future__ import annotations
+
 import csv
 import dataclasses
 import io

@@ -1,5 +1,7 @@
 """Other topics of the same documents: merged, removed, assigned to outliers, or split."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Iterable, Sequence
 from functools import partial

@@ -1,5 +1,7 @@
 """Novelty of added documents: more outside the topics than expected, and groups of them."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass

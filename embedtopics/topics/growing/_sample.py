@@ -1,5 +1,7 @@
 """Topics of a systematic sample, and all other rows assigned to them."""
 
+from __future__ import annotations
+
 import dataclasses
 import re
 from collections.abc import Mapping

@@ -1,5 +1,7 @@
 """Other keywords and names of topics."""
 
+from __future__ import annotations
+
 import dataclasses
 import json
 import os

@@ -5,6 +5,8 @@ is nearer to the vector of the label than a text of a sibling, one of the neares
 variance is that of DeLong, DeLong and Clarke-Pearson (1988).
 """
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 

@@ -1,5 +1,7 @@
 """Topics for a query, and samples of documents to read."""
 
+from __future__ import annotations
+
 import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Words of a result: their concordance, and terms that distinguish sets of documents."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Result: a tree of topics."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

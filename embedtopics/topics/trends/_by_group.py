@@ -1,5 +1,7 @@
 """Topics by group; counts, shares and terms of topics in cells, which are groups or periods."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 

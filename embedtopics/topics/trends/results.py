@@ -1,5 +1,7 @@
 """Results: topics over time, by group, and effects of covariates on their shares."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,12 +1,8 @@
 """A hierarchy of the topics of a result, and its drawing as text."""
 
-<<<<<<< HEAD
-from collections.abc import Mapping, Sequence
-=======
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
->>>>>>> parent of 315a2ed2 (topics: postponed annotations only where a name comes later)
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd

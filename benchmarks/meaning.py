@@ -167,7 +167,7 @@ def _seconds() -> float:
         texts=tuple(f"tax {i}" for i in range(LARGE)), words=("tax",) * LARGE, layers=(5, 6),
         vectors=tuple(rng.normal(size=(2, LARGE, 384)).astype(np.float16)), of_text=of_text,
         position=0 * of_text, sentences=of_text, spans=np.tile(np.int32([0, 3]), (LARGE, 1)),
-        n_pieces=0 * of_text + 1, unit="word", pooling="mean", encoder="drawn", fingerprint="",
+        n_pieces=0 * of_text + 1, unit="word", encoder="drawn", fingerprint="",
     )  # fmt: skip
     data = pd.DataFrame({"party": rng.choice(["a", "b"], LARGE), "year": rng.uniform(0, 9, LARGE)})
     begin = time.perf_counter()

@@ -227,7 +227,7 @@ def hidden_states(
     with replacing_folder(out, KIND) as fresh:
         empty, shape = _extract(reading, recipe, layers, description, fresh, show_progress)
         write_store(fresh, empty, description)
-    return replace(empty, vectors=map_vectors(out, empty.layers, shape, dtype), folder=str(out))
+    return replace(empty, vectors=map_vectors(out, empty.layers, shape, dtype))
 
 
 def random_states(
@@ -324,7 +324,6 @@ def _extract(
         layers=numbers,
         vectors=(),
         unit=description["unit"],
-        pooling=description["pooling"],
         encoder=recipe.name,
         fingerprint=hashlib.sha256(repr(parts).encode()).hexdigest(),
         decisions=tuple(decisions),
@@ -398,9 +397,8 @@ def open_store(folder: Path) -> tuple[HiddenStates, dict[str, Any]]:
             index,
             layers=layers,
             vectors=map_vectors(folder, layers, shape, about["dtype"]),
-            folder=str(folder),
             decisions=tuple(Decision(**each) for each in about["decisions"]),
-            **{name: about[name] for name in ("unit", "pooling", "encoder", "fingerprint")},
+            **{name: about[name] for name in ("unit", "encoder", "fingerprint")},
         )
         return states, about
     except (ArithmeticError, LookupError, TypeError, ValueError, OSError) as error:

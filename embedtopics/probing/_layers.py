@@ -118,7 +118,6 @@ def pooled(states: HiddenStates) -> HiddenStates:
         spans=np.array([(0, len(text)) for text in states.texts], dtype=np.int32).reshape(-1, 2),
         n_pieces=n_pieces,
         unit="text",
-        folder="",
     )
 
 

@@ -416,15 +416,13 @@ def tree_depth(sentences: Sequence[Sentence], parts: Sequence[str], seed: int) -
 
 def depth(heads: Sequence[int]) -> int:
     """Return the most steps from the root to a word."""
-    depth_of = {0: -1}
-    for word in range(1, len(heads) + 1):
-        way = []
-        while word not in depth_of:
-            way.append(word)
-            word = heads[word - 1]
-        for steps, one in enumerate(reversed(way), start=depth_of[word] + 1):
-            depth_of[one] = steps
-    return max(depth_of.values())
+    most = 0
+    for head in heads:
+        steps = 0
+        while head:
+            head, steps = heads[head - 1], steps + 1
+        most = max(most, steps)
+    return most
 
 
 def bigram_shift(sentences: Sequence[Sentence], parts: Sequence[str], seed: int) -> Labels:

@@ -46,10 +46,8 @@ class HiddenStates(Displayed):
     n_pieces : int32 ndarray of shape (n_units,)
         Tokens that each unit was pooled from.
     unit : {"word", "token", "text"}
-    pooling, encoder, fingerprint : str
-        Method that pools tokens, name of the checkpoint, and a hash of the weights and options.
-    folder : str
-        Folder of the vectors; empty if they are only in memory.
+    encoder, fingerprint : str
+        Name of the checkpoint, and a hash of the weights and options.
     decisions : tuple of Decision
     """
 
@@ -63,10 +61,8 @@ class HiddenStates(Displayed):
     spans: Int32Array
     n_pieces: Int32Array
     unit: str
-    pooling: str
     encoder: str
     fingerprint: str
-    folder: str = ""
     decisions: tuple[Decision, ...] = ()
 
     def __len__(self) -> int:

@@ -26,7 +26,7 @@ def made_states(texts, vectors, *, missing=(), encoder="made", unit="word"):
         texts=tuple(texts), words=tuple(w for own in words for w in own),
         layers=tuple(range(len(layers))), vectors=tuple(layers), of_text=of_text,
         position=position, sentences=of_text.copy(), spans=np.array(spans, dtype=np.int32),
-        n_pieces=n_pieces, unit=unit, pooling="mean", encoder=encoder, fingerprint=encoder,
+        n_pieces=n_pieces, unit=unit, encoder=encoder, fingerprint=encoder,
     )  # fmt: skip
 
 

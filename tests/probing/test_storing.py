@@ -37,7 +37,6 @@ def test_a_store_is_what_is_in_memory(tiny_bert, finished, monkeypatch):
     states = probing.hidden_states(TEXTS, tiny_bert)
     monkeypatch.setattr(extracting, "load_layers", None)  # a finished store is opened
     stored = probing.hidden_states(TEXTS, tiny_bert, layers=[0, 1, -1], out=finished)
-    assert stored.folder == str(finished)
     for field in dataclasses.fields(states):
         one, other = getattr(stored, field.name), getattr(states, field.name)
         if field.name == "vectors":
@@ -46,7 +45,7 @@ def test_a_store_is_what_is_in_memory(tiny_bert, finished, monkeypatch):
         elif isinstance(one, np.ndarray):
             np.testing.assert_array_equal(one, other)
             assert one.dtype == other.dtype
-        elif field.name != "folder":
+        else:
             assert one == other
     assert {d.name: d.value for d in stored.decisions} == {"missing_words": 3, "long_texts": 3}
 
@@ -103,7 +102,7 @@ def test_a_temporary_store_is_removed_with_the_result(tiny_bert, monkeypatch, tm
     monkeypatch.setattr(extracting.tempfile, "tempdir", str(tmp_path))
     states = probing.hidden_states(["the cat"], tiny_bert)
     files = [Path(layer.filename) for layer in states.vectors]
-    assert all(file.is_file() for file in files) and states.folder == ""
+    assert all(file.is_file() for file in files)
     del states
     gc.collect()
     assert not list(tmp_path.iterdir())

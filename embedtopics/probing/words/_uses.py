@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.linalg import orthogonal_procrustes
 
-from embedtopics._utils.checks import checked_choice, checked_count, is_count, resolve_seed
+from embedtopics._utils.checks import checked_choice, checked_count, is_count
 from embedtopics._utils.machine import one_blas_thread
 from embedtopics.corpus._texts import is_missing
 from embedtopics.decisions import Decision, counted
@@ -23,7 +23,7 @@ from embedtopics.evaluation._labels import silhouettes
 from embedtopics.probing._layers import Space, blocks, open_space
 from embedtopics.probing.results import GeometryScore, HiddenStates
 from embedtopics.probing.words.results import SenseSeparation, WordMap, WordNeighbors, WordUse
-from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array, RandomState
+from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
 
 SUGGESTED, LISTED = 3, 5
 """Similar words, and uses, that a message shows."""
@@ -212,7 +212,6 @@ def neighbors(
         similarities=similarities,
         layer=space.layer,
         encoder=states.encoder,
-        among=among,
         decisions=states.decisions,
     )
 
@@ -286,7 +285,6 @@ def word_map(states: HiddenStates, word: str | Sequence[str]) -> WordMap:
     return WordMap(
         word=", ".join(words),
         uses=tuple(use_at(states, row) for row in rows.tolist()),
-        n_units=len(states),
         n_texts=len(states.texts),
         layers=states.layers,
         coordinates=coordinates[:, back],
@@ -353,9 +351,7 @@ def _principal_axes(centred: Float64Array) -> Float64Array:
 QUERIES_AT_ONCE = 1024
 
 
-def sense_separation(
-    states: HiddenStates, word: str, labels: Sequence[str], *, random_state: RandomState = 0
-) -> SenseSeparation:
+def sense_separation(states: HiddenStates, word: str, labels: Sequence[str]) -> SenseSeparation:
     """Measure how well each layer separates labelled senses of a word.
 
     "1-NN accuracy" assigns each use the sense of the nearest other use of the word, outside of its
@@ -369,8 +365,6 @@ def sense_separation(
     word : str
     labels : sequence of str
         The sense of each use in order; uses with "", None or NaN are left out.
-    random_state : int, Generator or None
-        Seed of the intervals, over texts; the neighbors stay the same.
 
     Returns
     -------
@@ -413,7 +407,7 @@ def sense_separation(
     n_texts = int(texts.max()) + 1
     by_text_sums = np.zeros((n_texts, len(columns) + 1))
     np.add.at(by_text_sums, texts, np.stack([*columns.values(), np.ones(len(uses))], axis=1))
-    resampled = resampled_sums(by_text_sums, seed=resolve_seed(random_state))
+    resampled = resampled_sums(by_text_sums)
     sums = np.concatenate([by_text_sums.sum(axis=0)[None], resampled])
     drawn = sums[:, :-1] / sums[:, -1:]
     least = np.array([-1.0 if measure == "silhouette" else 0.0 for measure, _ in columns])
@@ -421,7 +415,6 @@ def sense_separation(
     return SenseSeparation(
         encoder=states.encoder,
         word=word_key(word.strip()),
-        n_senses=len(names),
         rows=tuple(
             GeometryScore(*one, float(drawn[0, i]), float(low[i]), float(high[i]), len(uses))
             for i, one in enumerate(columns)

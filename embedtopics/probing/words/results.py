@@ -70,7 +70,7 @@ class WordNeighbors(Displayed):
     similarities : float64 ndarray of shape (n_neighbors,)
         Cosines.
     layer : int
-    encoder, among : str
+    encoder : str
     decisions : tuple of Decision
     """
 
@@ -79,7 +79,6 @@ class WordNeighbors(Displayed):
     similarities: Float64Array
     layer: int
     encoder: str
-    among: str
     decisions: tuple[Decision, ...] = ()
 
     def _summary(self) -> str:
@@ -114,12 +113,10 @@ class SenseSeparation(ScoreTable[GeometryScore]):
         with intervals over texts.
     decisions : tuple of Decision
     encoder, word : str
-    n_senses : int
     """
 
     encoder: str
     word: str
-    n_senses: int
 
     row_type = GeometryScore
 
@@ -137,8 +134,8 @@ class WordMap(Displayed):
         Several words are joined by commas.
     uses : tuple of WordUse
         In the order of the texts.
-    n_units, n_texts : int
-        Numbers of units and texts of the hidden states.
+    n_texts : int
+        Texts of the hidden states.
     layers : tuple of int
     coordinates : float64 ndarray of shape (n_layers, n_uses, 2)
         On the first two principal components of each layer, rotated or reflected towards the map
@@ -156,7 +153,6 @@ class WordMap(Displayed):
 
     word: str
     uses: tuple[WordUse, ...]
-    n_units: int
     n_texts: int
     layers: tuple[int, ...]
     coordinates: Float64Array

@@ -38,8 +38,7 @@ def gathered(treebanks: Treebanks) -> tuple[list[Sentence], list[str], tuple[Dec
         named = [("", one) for one in several]
     if not named or not all(isinstance(one, Treebank) for _, one in named):
         expected = "what read_conllu or read_token_table returned, one, several or by part"
-        kinds = ", ".join(type(one).__name__ for _, one in named)
-        raise InputError("treebanks", expected, found=kinds or "none")
+        raise InputError("treebanks", expected, treebanks)
     sentences = [sentence for _, one in named for sentence in one.sentences]
     parts = [part for part, one in named for _ in one.sentences]
     if not sentences:

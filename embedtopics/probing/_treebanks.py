@@ -258,12 +258,11 @@ def _located(
     if text is not None:
         spans, place = [], 0
         for form, _ in tokens:
-            while place < len(text) and text[place].isspace() and not text.startswith(form, place):
-                place += 1
-            if not text.startswith(form, place):
+            begin = text.find(form, place)
+            if begin < 0 or text[place:begin].strip():
                 break
-            spans.append((place, place + len(form)))
-            place += len(form)
+            place = begin + len(form)
+            spans.append((begin, place))
         if len(spans) == len(tokens) and not text[place:].strip():
             return text, tuple(spans), True
     spans, parts, place = [], [], 0

@@ -93,10 +93,10 @@ def label_of_each_unit(states: HiddenStates, tags: ProbeTask | Sequence[Any]) ->
         tags = tags.labels
     values = tags.tolist() if isinstance(tags, np.ndarray) else list(tags)
     is_nested = [isinstance(of_text, (list, tuple, np.ndarray)) for of_text in values]
-    each = f"each of the {len(states):,} {states.unit}s, or a sequence for each of"
-    expected = f"a label for {each} the {len(states.texts):,} texts"
     n_expected = len(states.texts) if any(is_nested) else len(states)
     if len(values) != n_expected or len(set(is_nested)) > 1:
+        expected = f"a label for each of {len(states):,} {states.unit}s, or a sequence for each of "
+        expected += f"{len(states.texts):,} texts"
         raise InputError("tags", expected, found=f"{len(values):,}, {sum(is_nested):,} sequences")
     if any(is_nested):
         n_units = np.bincount(states.of_text, minlength=len(states.texts))

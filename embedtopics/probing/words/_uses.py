@@ -14,6 +14,7 @@ import pandas as pd
 from scipy.linalg import orthogonal_procrustes
 
 from embedtopics._utils.checks import checked_choice, checked_count, is_count
+from embedtopics._utils.display import excerpt
 from embedtopics._utils.machine import one_blas_thread
 from embedtopics.corpus._texts import is_missing
 from embedtopics.decisions import Decision, counted
@@ -27,8 +28,6 @@ from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Arra
 
 SUGGESTED, LISTED = 3, 5
 """Similar words, and uses, that a message shows."""
-CONTEXT = 30
-"""Characters on either side of a word that a message shows."""
 AMONG = ("all", "same word", "other words")
 SLACK = 1e-5
 """Error of single precision: cosines this close to the last are computed again in double."""
@@ -125,14 +124,12 @@ def use_at(states: HiddenStates, row: int) -> WordUse:
 
 
 def _listed(states: HiddenStates, rows: Int64Array) -> str:
-    """Return uses with text, position and context, for a message."""
+    """Return uses with text, position and sentence, for a message."""
     shown = []
     for number, row in enumerate(rows[:LISTED].tolist()):
-        text = states.texts[states.of_text[row]]
-        begin, end = states.spans[row]
-        context = " ".join(text[max(0, begin - CONTEXT) : end + CONTEXT].split())
-        place = f"text {states.of_text[row]}, position {states.position[row]}"
-        shown.append(f"{number} ({place}: {context!r})")
+        use = use_at(states, row)
+        place = f"text {use.text}, position {use.position}"
+        shown.append(f"{number} ({place}: {excerpt(use.sentence, 70)!r})")
     more = [f"and {len(rows) - LISTED} more"] if len(rows) > LISTED else []
     return ", ".join(shown + more)
 

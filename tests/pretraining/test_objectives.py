@@ -196,7 +196,7 @@ def test_the_loss_of_replaced_tokens_is_that_of_transformers(tmp_path):
     "family", ["bert", *(pytest.param(name, marks=pytest.mark.slow) for name in FAMILIES[1:])]
 )
 def test_every_family_learns_every_objective(checkpoint, tmp_path, objective, family):
-    out, texts = tmp_path / "out", texts_of_sentences(80)
+    out, texts = tmp_path / "out", texts_of_sentences(50)
     result = pretrain(checkpoint(family), texts, objective=objective, out=out, **QUICK)
     found = result.held_out
     assert found.loc["loss", "after"] < found.loc["loss", "before"]
@@ -226,7 +226,7 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(
 ):
     from embedtopics.training.trainer._running import _Training
 
-    texts, options = texts_of_sentences(60), {**QUICK, "objective": objective}
+    texts, options = texts_of_sentences(40), {**QUICK, "objective": objective}
     pretrain(checkpoint("bert"), texts, out=tmp_path / "whole", **options)
     original = _Training.after_step
 

@@ -145,7 +145,7 @@ def test_a_head_is_learned_first_and_the_body_stays(checkpoint, tmp_path, monkey
 
 
 def test_geometry_keeps_the_vectors(checkpoint, tmp_path):
-    texts = sentences(80)
+    texts = sentences(40)
     before = exact_encoder(checkpoint("bert"))
     vectors, moved = before.encode(texts), {}
     for name, keep in {"kept": True, "free": False}.items():
@@ -156,10 +156,10 @@ def test_geometry_keeps_the_vectors(checkpoint, tmp_path):
 
 def test_sentence_encoders_keep_their_geometry_and_pooling(make_sentence_folder, tmp_path):
     folder = make_sentence_folder("max", max_length=16)
-    result = pretrain(folder, sentences(60), out=tmp_path / "out", **{**QUICK, "epochs": 1})
+    result = pretrain(folder, sentences(30), out=tmp_path / "out", **{**QUICK, "epochs": 1})
     assert result.report.settings["keep_geometry"]
     assert result.encoder.settings["pooling"] == exact_encoder(folder).settings["pooling"]
-    again = pretrain(tmp_path / "out", sentences(60), **{**QUICK, "epochs": 1})
+    again = pretrain(tmp_path / "out", sentences(30), **{**QUICK, "epochs": 1})
     assert "head_learned" not in {decision.name for decision in again.report.decisions}
 
 

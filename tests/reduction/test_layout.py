@@ -53,7 +53,7 @@ def test_same_bits_for_any_number_of_threads(blobs, monkeypatch):
     monkeypatch.setattr(sys.modules["embedtopics.reduction._layout"], "ENOUGH_FOR_THREADS", 0)
     embeddings, fuzzy, _ = blobs
     start = principal_start(embeddings, 5)
-    positions = list(with_threads(lambda: layout(fuzzy, start, n_epochs=40, seed=3)))
+    positions = list(with_threads(lambda: layout(fuzzy, start, n_epochs=8, seed=3)))
     for other in positions[1:]:
         np.testing.assert_array_equal(positions[0], other)
 

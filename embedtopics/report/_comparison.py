@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Hashable, Iterable, Mapping
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -24,6 +25,8 @@ from embedtopics.report._documents import Section, fill, html_table, text
 from embedtopics.report._explorer import linked_page
 from embedtopics.report._page_data import Content, Panel, corpus_title
 from embedtopics.report._study import record_sections
+
+_part = partial(fill, "comparison.html")
 
 
 def comparison_html(result: Comparison, *, title: str | None = None) -> str:
@@ -78,7 +81,7 @@ def _scores(result: Comparison) -> Section:
     ]
     heads = "".join(f'<th scope="col">{_name(name)}</th>' for name in result.names)
     table = {"heads": heads, "scores": "\n".join(scores), "costs": "\n".join(costs)}
-    return Section("Scores", [fill("comparison_scores.html", **table)])
+    return Section("Scores", [_part("scores", **table)])
 
 
 def _row(head: str, cells: Iterable[str]) -> str:
@@ -112,7 +115,7 @@ def _score(score: ScoreInterval, row: ScoreRow) -> str:
         100.0 * (end - low) / span for end in (score.low, score.value, score.high)
     )
     start = min(max(middle, 0.0), 100.0) - 0.8
-    strip = fill("comparison_strip.html", left=left, width=right - left, mean=start)
+    strip = _part("strip", left=left, width=right - left, mean=start)
     return _with_interval(*spelled, is_bold=score.best) + strip
 
 
@@ -130,7 +133,7 @@ def _differences(result: Comparison) -> list[Section]:
         if one not in UNRANKED
     ]
     table = html_table(("", *map(_name, others)), rows)
-    content = fill("comparison_differences.html", first=_name(first), table=table)
+    content = _part("differences", first=_name(first), table=table)
     return [Section("Is it better?", [content])]
 
 
@@ -160,21 +163,20 @@ def _overlaps(result: Comparison, k: int) -> list[Section]:
         rows.append([pair, jaccard, chance[0], rank_biased, chance[1], histogram])
     heads = ("Encoders", "Jaccard", "by chance", "Rank-biased overlap", "by chance",
              "Documents by Jaccard, 0 to 1")  # fmt: skip
-    content = fill("comparison_overlaps.html", k=k, table=html_table(heads, rows))
+    content = _part("overlaps", k=k, table=html_table(heads, rows))
     return [Section("Neighbours in common", [content])] if rows else []
 
 
 def _histogram(values: FloatArray) -> str:
     """Return a histogram of documents by overlap, in ten bars."""
-    counts, ends = np.histogram(values, bins=10, range=(0.0, 1.0))
-    shares = counts / max(counts.max(), 1)
-    bars = (
-        fill("comparison_bar.html", x=i + 0.05, y=1 - share, share=share, low=low, high=high, n=n)
-        for i, (share, n, low, high) in enumerate(
-            zip(shares, counts, ends[:-1], ends[1:], strict=True)
+    counts, _ = np.histogram(values, bins=10, range=(0.0, 1.0))
+    bars = ""
+    for i, n in enumerate(counts.tolist()):
+        share = n / max(counts.max(), 1)
+        bars += _part(
+            "bar", x=i + 0.05, y=1 - share, share=share, low=i / 10, high=i / 10 + 0.1, n=n
         )
-    )
-    return fill("comparison_histogram.html", bars="".join(bars))
+    return _part("histogram", bars=bars)
 
 
 def _moves(result: Comparison) -> list[Section]:
@@ -186,7 +188,7 @@ def _moves(result: Comparison) -> list[Section]:
         for move in moves:
             row = int(result.documents.first_rows[move.document])
             words, place = text(result.corpus.texts[row], 140), has_text[:row].sum()
-            document = fill("comparison_document.html", row=place, words=words)
+            document = _part("document", row=place, words=words)
             overlap = f'<span class="nowrap">{move.jaccard:.0%}</span>'
             rows.append((document, overlap, _terms(move.gained), _terms(move.lost)))
         one, other = _name(result.names[first]), _name(result.names[second])
@@ -196,7 +198,7 @@ def _moves(result: Comparison) -> list[Section]:
             f"{spell_count(len(rows), 'document', 'documents')}</summary>"
             f"{html_table(heads, rows)}</details>"
         )
-    content = fill("comparison_moves.html", tables="\n".join(tables))
+    content = _part("moves", tables="\n".join(tables))
     return [Section("Largest changes", [content])] if tables else []
 
 

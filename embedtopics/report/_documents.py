@@ -172,9 +172,10 @@ def asset(name: str) -> str:
     return resources.files("embedtopics.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def fill(name: str, **values: Any) -> Markup:
-    """Return a template of this folder with its values, which are markup."""
-    return Markup(asset(name).format(**values))
+def fill(name: str, part: str = "", **values: Any) -> Markup:
+    """Return a template of this folder, or a part of it, with its values, which are markup."""
+    template = asset(name).rpartition(f"<!-- {part} -->\n")[2].partition("<!-- ")[0]
+    return Markup(template.format(**values))
 
 
 def data_script(name: str, json: str) -> str:

@@ -13,14 +13,7 @@ import numpy as np
 from embedtopics._utils.checks import require
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import topic_colors
-from embedtopics.report._documents import (
-    Section,
-    asset,
-    fill,
-    html_page,
-    html_sections,
-    text,
-)
+from embedtopics.report._documents import Section, asset, fill, html_page, html_sections, text
 from embedtopics.report._page_data import Content, Panel, corpus_title, page_data
 from embedtopics.report._study import Checks, encoder_name, study_sections
 from embedtopics.topics.results import TopicResult

@@ -33,6 +33,8 @@ SOURCES = {"bert": "reimers2019", "minilm": "reimers2019", "e5": "wang2024"}
 SOURCES |= {"fasttext": "bojanowski2017", "lsa": "deerwester1990"}
 """Sources of encoders, by a part of their names."""
 
+_part = partial(fill, "topics.html")
+
 IN_METHODS = (
     "rows_taken", "sample", "passages", "empty", "duplicates", "truncated", "long_texts",
     "labels", "manual_labels", "seed_words", "names", "names_without_texts", "guided_topics",
@@ -182,11 +184,11 @@ def _topics_on_page(result: TopicResult) -> list[str]:
     if not result.topics:
         return ["No topics were found: no cluster of documents is dense enough."]
     if (stability := result.stability) is None:
-        measure, note = "Persistence", asset("topics_persistence.html")
+        measure, note = "Persistence", _part("persistence")
         figures = [_figure(topic.persistence) for topic in result.topics]
     else:
         measure = "Recurrence"
-        note = fill("topics_recurrence.html", n_replicates=stability.n_replicates)
+        note = _part("recurrence", n_replicates=stability.n_replicates)
         ends = zip(stability.recurrence, stability.low, stability.high, strict=True)
         figures = [
             f'{_figure(mean)} <span class="nowrap">({_figure(low)}&ndash;{_figure(high)})</span>'
@@ -197,10 +199,10 @@ def _topics_on_page(result: TopicResult) -> list[str]:
     for theme in result.themes:
         if len(result.themes) < result.n_topics:
             label, n = text(theme.label, 80), len(theme.topics)
-            rows.append(fill("topics_theme.html", theme=theme, label=label, n=n))
+            rows.append(_part("theme", theme=theme, label=label, n=n))
         for topic in (result.topics[i] for i in theme.topics):
-            row = fill(
-                "topics_row.html",
+            row = _part(
+                "row",
                 topic=topic,
                 label=text(topic.label, 80),
                 color=colors[topic.topic_id],
@@ -211,12 +213,12 @@ def _topics_on_page(result: TopicResult) -> list[str]:
                 representatives=_representatives(result, topic),
             )
             rows.append(row)
-    return [fill("topics.html", note=note, measure=measure, rows="\n".join(rows))]
+    return [_part("table", note=note, measure=measure, rows="\n".join(rows))]
 
 
 def _keywords(topic: Topic, color: str) -> str:
     largest = max(topic.weights, default=0.0) or 1.0
-    keyword = partial(fill, "topics_keyword.html", color=color)
+    keyword = partial(_part, "keyword", color=color)
     return " ".join(
         keyword(term=text(term, 60), weight=weight, filled=100 * weight / largest)
         for term, weight in zip(topic.keywords, topic.weights, strict=True)
@@ -236,9 +238,9 @@ def _representatives(result: TopicResult, topic: Topic) -> str:
         origin = f"row {row:,}"
         if corpus.time is not None and not corpus.time.isna().iloc[row]:
             origin += f", {corpus.time.iloc[row].date().isoformat()}"
-        quotes.append(fill("topics_quote.html", text=text(corpus.texts[row], 400), origin=origin))
+        quotes.append(_part("quote", text=text(corpus.texts[row], 400), origin=origin))
     heading = spell_count(len(quotes), "representative document", "representative documents")
-    return fill("topics_quotes.html", heading=heading, quotes="".join(quotes))
+    return _part("quotes", heading=heading, quotes="".join(quotes))
 
 
 def _topics(result: TopicResult) -> list[Any]:

@@ -192,7 +192,7 @@ def _moves(result: Comparison) -> list[Section]:
             overlap = f'<span class="nowrap">{move.jaccard:.0%}</span>'
             rows.append((document, overlap, _terms(move.gained), _terms(move.lost)))
         one, other = _name(result.names[first]), _name(result.names[second])
-        heads = ("Document", "Overlap", f"With {other}, near", f"With {one}, near")
+        heads = ("Document", "Jaccard", f"With {other}, near", f"With {one}, near")
         tables.append(
             f"<details{'' if tables else ' open'}><summary>From {one} to {other}: "
             f"{spell_count(len(rows), 'document', 'documents')}</summary>"

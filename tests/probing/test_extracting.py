@@ -183,6 +183,8 @@ def test_bad_texts_are_refused(texts, row, tiny_bert):
 def test_bad_settings_are_refused(parameter, value, tiny_bert):
     with refuses(parameter):
         probing.hidden_states(["the cat"], **{"encoder": tiny_bert, parameter: value})
+    with refuses("random_state"):
+        probing.random_states(["the cat"], tiny_bert, random_state=-1)
 
 
 def test_decoders_are_read_and_encoder_decoders_are_refused(tiny_bert, tmp_path):

@@ -7,7 +7,6 @@ import pytest
 from embedtopics import probing
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.probing._open import random_model
-from tests.factories import refuses
 
 
 @pytest.mark.parametrize("name", ["tiny_bert", "tiny_roberta"])
@@ -45,8 +44,3 @@ def test_weights_are_initialized_as_the_architecture_does(tiny_bert):
     assert drawn.std() == pytest.approx(config["initializer_range"], rel=0.1)
     assert (weights["encoder.layer.1.attention.output.LayerNorm.weight"] == 1).all()
     assert not folder.exists()
-
-
-def test_bad_random_states_are_refused(tiny_bert):
-    with refuses("random_state"):
-        probing.random_states(["a"], tiny_bert, random_state=-1)

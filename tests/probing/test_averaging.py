@@ -15,9 +15,8 @@ def test_texts_are_the_means_of_their_words():
     found = probing.pooled(states)
     np.testing.assert_array_equal(found.layer(0), [[2, 3], [0, 0], [5, 6]])
     np.testing.assert_array_equal(found.layer(1), [[1, 4], [0, 0], [1, 1]])
-    assert found.words == ("one two gone", "", "three")
-    assert (found.unit, found.n_pieces.tolist()) == ("text", [2, 0, 1])
-    assert found.missing.tolist() == [False, True, False]
+    assert found.words == states.texts and found.unit == "text"
+    assert found.n_pieces.tolist() == [2, 0, 1] and found.missing.tolist() == [False, True, False]
     assert found.spans.tolist() == [[0, 12], [0, 0], [0, 5]]
     assert found.rows_of(2) == slice(2, 3)
 

@@ -90,9 +90,8 @@ def test_other_folders_are_refused(tiny_bert, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="holds other files"):
         probing.hidden_states(["a"], tiny_bert, out=tmp_path)
-    (tmp_path / "manifest.json").write_text(
-        json.dumps({"kind": "hidden states", "version": 99, "files": {}})
-    )
+    manifest = {"kind": "hidden states", "version": 99, "files": {}}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(CorruptFileError, match="format 99"):
         open_store(tmp_path)
     assert (tmp_path / "notes.txt").read_text() == "mine"

@@ -38,8 +38,7 @@ def test_neighbors_are_those_of_all_cosines(states, layer, size, monkeypatch):
     np.testing.assert_allclose(found.similarities, every[best], atol=1e-12)
     # Two texts are equal, but their vectors are not.
     assert [use.row for use in found.uses] == best
-    assert found.query.row == row
-    assert found.layer == states.layers[layer]
+    assert found.query.row == row and found.layer == states.layers[layer]
 
 
 def test_neighbors_know_their_sentences_and_spans(states):
@@ -51,8 +50,7 @@ def test_neighbors_know_their_sentences_and_spans(states):
         assert "".join(use.parts) == use.sentence
     frame = found.to_frame()
     assert list(frame["rank"]) == list(range(1, len(found.uses) + 1))
-    assert frame.loc[0, "word"] == found.uses[0].word
-    assert frame.loc[0, "sentence"] == found.uses[0].sentence
+    assert [*frame.loc[0, ["word", "sentence"]]] == [found.uses[0].word, found.uses[0].sentence]
 
 
 def test_sentences_within_a_text_are_told_apart(states):

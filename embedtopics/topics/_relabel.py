@@ -141,10 +141,17 @@ def relabeled(
     topics, topic_terms = describe_again(edited, clustering, _unchanged(result, clustering))
     new_ids = None if follows is None else number[np.asarray(follows, dtype=np.int64)]
     is_same = np.array_equal(clustering.labels, result.clustering.labels)
+    if len(order) < len(origins):
+        memberships = regrouped(memberships, number[:-1], len(order))
+    else:
+        memberships = csr_matrix(memberships, dtype=np.float32, copy=True)
+        memberships.indices = number[memberships.indices].astype(memberships.indices.dtype)
+        memberships.has_sorted_indices = False
+        memberships.sort_indices()
     after = dataclasses.replace(
         edited,
         clustering=clustering,
-        memberships=_numbered(memberships, number[:-1], len(order)),
+        memberships=memberships,
         topics=carry_names(topics, from_old),
         topic_terms=topic_terms,
         history=(*result.history, edit_of(result, name, parameters, message, marked, new_ids)),
@@ -218,17 +225,6 @@ def _unchanged(result: TopicResult, after: Clustering) -> dict[int, tuple[int, .
         for topic in np.flatnonzero(is_old).tolist()
         if n_after[topic] == n_before[old_of[topic]]
     }
-
-
-def _numbered(memberships: csr_matrix, number: Int32Array, n_topics: int) -> csr_matrix:
-    """Return the columns in the order of the topics, without those of removed ones."""
-    if n_topics < len(number):
-        return regrouped(memberships, number, n_topics)
-    numbered = csr_matrix(memberships, dtype=np.float32, copy=True)
-    numbered.indices = number[numbered.indices].astype(memberships.indices.dtype)
-    numbered.has_sorted_indices = False
-    numbered.sort_indices()
-    return numbered
 
 
 def carry_names(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tuple[Topic, ...]:

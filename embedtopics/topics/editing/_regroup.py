@@ -403,7 +403,13 @@ def split(result: TopicResult, topic: int, n_topics: int | str = "auto") -> Topi
     members = np.flatnonzero(result.clustering.labels == topic)
     clusters, depths = _cut(result, members, topic, Resolution(n_topics))
     n_parts = int(clusters.max()) + 1
-    parts = _assign(result, members, clusters, n_parts)
+    propagated = propagate_labels(_restricted(result.graph, members), clusters, n_parts)
+    parts = np.where(clusters == NOISE, propagated.topics[:, 0], clusters).astype(np.int32)
+    if len(lost := np.flatnonzero(parts == NOISE)):
+        vectors = result.embeddings[members]
+        sums = np.stack([vectors[clusters == part].sum(axis=0) for part in range(n_parts)])
+        cosines = np.einsum("id,jd->ij", vectors[lost], unit_rows(sums, keep_zeros=True))
+        parts[lost] = cosines.argmax(axis=1)
     labels, memberships = _divide(result, topic, members, parts, n_parts)
     probabilities = result.clustering.probabilities.copy()
     probabilities[members] = depths
@@ -458,21 +464,6 @@ def _cut(
         expected = f"{most} for topic {name}, whose {n_texts:,} texts form no more groups"
         raise InputError("n_topics", expected, n_topics)
     return labels, np.where(labels == NOISE, 0.0, probabilities).astype(np.float32)
-
-
-def _assign(
-    result: TopicResult, members: Int64Array, clusters: Int32Array, n_parts: int
-) -> Int32Array:
-    """Return the part of each of the topic's documents."""
-    propagated = propagate_labels(_restricted(result.graph, members), clusters, n_parts)
-    parts = np.where(clusters == NOISE, propagated.topics[:, 0], clusters).astype(np.int32)
-    lost = np.flatnonzero(parts == NOISE)
-    if len(lost):
-        vectors = result.embeddings[members]
-        sums = np.stack([vectors[clusters == part].sum(axis=0) for part in range(n_parts)])
-        cosines = np.einsum("id,jd->ij", vectors[lost], unit_rows(sums, keep_zeros=True))
-        parts[lost] = cosines.argmax(axis=1)
-    return parts
 
 
 def _restricted(graph: NeighborGraph, members: Int64Array) -> NeighborGraph:

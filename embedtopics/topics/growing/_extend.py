@@ -153,8 +153,13 @@ def _grown(
     coordinates = merged.put(result.coordinates, place(result.coordinates, *near))
     dense = coordinates if result.settings.get("reducer") else leading(coordinates)
     reasons = old.reasons
-    if reasons is not None:
-        reasons = merged.put(reasons, _reasons(judged))
+    if reasons is not None:  # as a fit finds them
+        _, best, second, none = standing(judged.shares)
+        is_far = judged.novelty > FAR
+        new = np.where(is_far | (NONE_WEIGHT * none >= second), Reason.ISOLATED, Reason.BETWEEN)
+        new[(margin(best, second, none) >= MIN_MARGIN) & ~is_far] = Reason.BEYOND_COVERAGE
+        new[judged.labels != NOISE] = Reason.IN_TOPIC
+        reasons = merged.put(reasons, new)
     if stability is not None:
         agreement = merged.put(stability.agreement, np.nan)
         stability = dataclasses.replace(stability, agreement=agreement)
@@ -178,16 +183,6 @@ def _grown(
         added=added,
         constraints=constraints and constraints.among(merged.old, len(merged.documents)),
     )
-
-
-def _reasons(judged: Judgement) -> npt.NDArray[np.int8]:
-    """Return why each new document is in no topic, as a fit does."""
-    _, best, second, none = standing(judged.shares)
-    is_far = judged.novelty > FAR
-    reasons = np.where(is_far | (NONE_WEIGHT * none >= second), Reason.ISOLATED, Reason.BETWEEN)
-    reasons[(margin(best, second, none) >= MIN_MARGIN) & ~is_far] = Reason.BEYOND_COVERAGE
-    reasons[judged.labels != NOISE] = Reason.IN_TOPIC
-    return reasons.astype(np.int8)
 
 
 def _with_terms(grown: TopicResult, added: Corpus, merged: Merged, update: bool) -> TopicResult:

@@ -46,8 +46,17 @@ def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> Boo
     is_selected = result.documents.of_row >= 0
     if where is None:
         return is_selected
+    index = result.corpus.index
     if not isinstance(where, Mapping):
-        return is_selected & _checked_mask(result, where, parameter)
+        if isinstance(where, pd.Series):
+            where = where if where.index.equals(index) else where.reindex(index)
+            where = where.to_numpy(dtype=bool) if where.notna().all() else [None]
+        mask = np.asarray(where)
+        if mask.dtype != np.bool_ or mask.shape != (len(index),):
+            expected = f"a mask with True or False for each of the {len(index):,} rows"
+            raise InputError(parameter, expected, found=f"shape {mask.shape} of {mask.dtype}")
+        is_selected &= mask
+        return is_selected
     metadata: Any = result.corpus.metadata
     for column, values in where.items():
         if column not in metadata:
@@ -63,19 +72,6 @@ def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> Boo
             has_value |= is_equal
         is_selected &= has_value
     return is_selected
-
-
-def _checked_mask(result: TopicResult, where: Any, parameter: str) -> BoolArray:
-    """Check a mask over rows, and align it to the index, (n_rows,)."""
-    index = result.corpus.index
-    if isinstance(where, pd.Series):
-        where = where if where.index.equals(index) else where.reindex(index)
-        where = where.to_numpy(dtype=bool) if where.notna().all() else [None]
-    mask = np.asarray(where)
-    if mask.dtype != np.bool_ or mask.shape != (len(index),):
-        expected = f"a mask with True or False for each of the {len(index):,} rows"
-        raise InputError(parameter, expected, found=f"shape {mask.shape} of {mask.dtype}")
-    return mask
 
 
 def document_weights(result: TopicResult, rows: BoolArray) -> tuple[Int64Array, Int64Array]:

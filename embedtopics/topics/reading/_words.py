@@ -73,8 +73,9 @@ def concordance(
     InputError
         If no document holds the term (the error lists similar terms).
     """
-    words = words_of(normalize_text(term), result.tokens.rules)
-    positions, documents = find_phrase(result.tokens, words)
+    tokens = result.tokens
+    words = words_of(normalize_text(term), tokens.rules)
+    positions, documents = find_phrase(tokens, words)
     if not len(positions):
         near = similar_terms(result, " ".join(words))
         remedy = f"similar terms are {', '.join(map(repr, near))}" if near else ""
@@ -83,7 +84,7 @@ def concordance(
     rows = rows if topic is None else rows & rows_of_topics(result, topic)
     weights, first_rows = document_weights(result, rows)
     positions, documents = positions[weights[documents] > 0], documents[weights[documents] > 0]
-    inside = positions - result.tokens.offsets[documents]
+    inside = positions - tokens.offsets[documents]
     keys = random_keys(result.documents.hashes[documents], resolve_seed(random_state), inside)
     sample = np.sort(np.argsort(keys, kind="stable")[:n_occurrences])
     lines = []
@@ -93,7 +94,14 @@ def concordance(
     for document, place in zip(documents[sample].tolist(), places, strict=True):
         row = int(first_rows[document])
         if document != read:
-            spans, read = _checked_spans(result, document, row), document
+            spans, read = word_spans(result.corpus.texts[row], tokens.rules), document
+            counted = tokens.ids[tokens.offsets[document] : tokens.offsets[document + 1]]
+            if [word for word, _, _ in spans] != [tokens.words[i] for i in counted.tolist()]:
+                raise InputError(
+                    f"the words of row {row} differ from those that the fit counted, because "
+                    "another version of embedtopics made the result; fit again to see words in "
+                    "context"
+                )
         line = _line(result.corpus.texts[row], spans, place, place + len(words), window)
         lines.append(line | {"row": row, "rows": weights[document], "id": result.corpus.ids[row]})
     lines.sort(key=lambda line: (line["after"], line["row"], line["start"]))
@@ -107,19 +115,6 @@ def concordance(
     for name in ("start", "stop", "rows"):
         columns[name] = np.array([line[name] for line in lines], np.int64)
     return pd.DataFrame(columns, index=index)
-
-
-def _checked_spans(result: TopicResult, document: int, row: int) -> list[tuple[str, int, int]]:
-    """Return the words of a row with their positions; check that the fit counted these words."""
-    tokens = result.tokens
-    spans = word_spans(result.corpus.texts[row], tokens.rules)
-    counted = tokens.ids[tokens.offsets[document] : tokens.offsets[document + 1]]
-    if [word for word, _, _ in spans] != [tokens.words[i] for i in counted.tolist()]:
-        raise InputError(
-            f"the words of row {row} differ from those that the fit counted, because another "
-            "version of embedtopics made the result; fit again to see words in context"
-        )
-    return spans
 
 
 def _line(

@@ -79,7 +79,7 @@ BUDGET = {
 }
 
 # Lines and files by which a folder is over its budget: these numbers only fall.
-OVER = {"probing": (172, 0), "topics": (500, 0)}
+OVER = {"probing": (172, 0)}
 
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60
 

@@ -249,6 +249,12 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         """Topic of each row of the fit, shape (n_rows,); -1 for none."""
         return self._fitted().labels
 
+    def fit_predict(
+        self, X: Any, y: Any = None, *, embeddings: npt.ArrayLike | None = None
+    ) -> Int32Array:
+        """Fit, and return the topic of each row, shape (n_rows,)."""
+        return self.fit(X, y, embeddings=embeddings).labels_
+
     def fit_transform(
         self, X: Any, y: Any = None, *, embeddings: npt.ArrayLike | None = None
     ) -> Any:

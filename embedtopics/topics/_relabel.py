@@ -13,9 +13,9 @@ from scipy.sparse import csr_matrix, diags_array
 from embedtopics._utils.checks import is_whole
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
-from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array, TermWeighting
+from embedtopics.protocols import BoolArray, FloatArray, Int32Array
 from embedtopics.terms._keywords import unique_labels
-from embedtopics.topics._describe import custom_weighting, describe_again, describe_weighting
+from embedtopics.topics._describe import describe_again
 from embedtopics.topics._propagation import OWN_SHARE
 from embedtopics.topics._storage import as_json
 from embedtopics.topics.naming._score_labels import rescored
@@ -122,21 +122,19 @@ def relabeled(
     marked: Sequence[int] = (),
     follows: npt.ArrayLike | None = None,
     probabilities: FloatArray | None = None,
-    weighting: TermWeighting | None = None,
     **changes: Any,
 ) -> TopicResult:
     """Return a result with other labels, and what follows from them; topics keep users' names."""
     drafts = np.asarray(labels, dtype=np.int32)
-    number, order = _numbers(drafts, len(origins), result.documents.weights)
+    inside = drafts != NOISE
+    weights = result.documents.weights[inside]
+    sizes = np.bincount(drafts[inside], weights, minlength=len(origins))
+    order = np.argsort(-sizes, kind="stable")
+    order = order[sizes[order] > 0]
+    number = np.full(len(origins) + 1, NOISE, dtype=np.int32)  # the last for noise
+    number[order] = np.arange(len(order), dtype=np.int32)
     from_old = [origins[draft] for draft in order.tolist()]
     edited = dataclasses.replace(result, **changes)
-    if weighting is not None:
-        described = describe_weighting(weighting)
-        parameters = {**parameters, "weighting": described}
-        settings = {**edited.settings, "weighting": described}
-        edited = dataclasses.replace(
-            edited, settings=settings, weighting=custom_weighting(weighting)
-        )
     clustering = _clustering(result.clustering, number[drafts], from_old, probabilities)
     topics, topic_terms = describe_again(edited, clustering, _unchanged(result, clustering))
     new_ids = None if follows is None else number[np.asarray(follows, dtype=np.int64)]
@@ -169,19 +167,6 @@ def with_labels(result: TopicResult, labels: Mapping[int, str], message: str) ->
     edit = edit_of(result, "rename", {"labels": labels}, message, tuple(labels), ids)
     renamed = dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
     return rescored(renamed, result)
-
-
-def _numbers(
-    drafts: Int32Array, n_labels: int, weights: Int64Array
-) -> tuple[Int32Array, Int64Array]:
-    """Return the topic of each label (the last for -1), and the label of each topic."""
-    inside = drafts != NOISE
-    sizes = np.bincount(drafts[inside], weights[inside], minlength=n_labels)
-    order = np.argsort(-sizes, kind="stable")
-    order = order[sizes[order] > 0]
-    number = np.full(n_labels + 1, NOISE, dtype=np.int32)
-    number[order] = np.arange(len(order), dtype=np.int32)
-    return number, order
 
 
 def _clustering(

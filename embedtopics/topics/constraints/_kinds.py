@@ -198,7 +198,7 @@ without, 89% with one round, 91% with two."""
 
 LEAST_MATCH = 1.5
 """Smallest similarity of a match above its mean over all documents, in units of the spread of
-similarities to a random direction (see `_spread`)."""
+similarities to a random direction."""
 
 LEAST_PEAK = 2.25
 """Smallest peak of the similarity to a name above its mean, in the same units. In BBC News the five
@@ -276,7 +276,14 @@ class SeedWords:
             if not n_words[:, number].any():
                 remedy = "look at the terms of the texts, or leave the seed out"
                 raise InputError("seeds", f"words of the texts ({name!r})", words, remedy)
-        groups = _nearest_seeds(n_words, context.embeddings)
+        embeddings = context.embeddings
+        means = [*(_mean(embeddings[column > 0]) for column in n_words.T), _mean(embeddings)]
+        directions = np.stack(means, axis=1)
+        similarities = np.einsum("ij,jk->ik", embeddings.astype(np.float64), directions)
+        most = n_words.max(axis=1, keepdims=True)
+        to_seeds = np.where((n_words == most) & (most > 0), similarities[:, :-1], -np.inf)
+        is_nearer = to_seeds.max(axis=1) >= similarities[:, -1]  # than to the mean of all
+        groups = np.where(is_nearer, to_seeds.argmax(axis=1), -1).astype(np.int32)
         names = tuple(self.seeds)
         notes = [_counted("seed_words", "Texts with seed words", context, groups, names)]
         if missing:
@@ -295,21 +302,6 @@ def _counted(
     n_rows = np.bincount(groups[inside], weights, minlength=len(names))
     counts = ", ".join(f"{one} {int(n):,}" for one, n in zip(names, n_rows, strict=True))
     return note(name, int(n_rows.sum()), f"{about}: {counts or 'none'}.")
-
-
-def _nearest_seeds(n_words: Int32Array, embeddings: FloatArray) -> Int32Array:
-    """Return the seed of each document, -1 for none."""
-    means = np.stack(
-        [_mean(embeddings[column > 0]) for column in n_words.T] + [_mean(embeddings)], axis=1
-    )
-    similarities = np.einsum("ij,jk->ik", embeddings.astype(np.float64), means)
-    to_seeds, to_all = similarities[:, :-1], similarities[:, -1]
-    most = n_words.max(axis=1)
-    is_best = (n_words == most[:, None]) & (most > 0)[:, None]
-    best = np.where(is_best, to_seeds, -np.inf)
-    nearest = best.argmax(axis=1).astype(np.int32)
-    nearer = best.max(axis=1) >= to_all
-    return np.where(nearer, nearest, -1).astype(np.int32)
 
 
 def _mean(vectors: FloatArray) -> Any:
@@ -454,7 +446,13 @@ def _clear_matches(
     similarities: Float64Array, context: FitContext
 ) -> tuple[Int32Array, Float64Array]:
     """Return the name that each document clearly matches, or -1, and its relative lead."""
-    unit: float | Float64Array = _spread(context.embeddings)
+    # The standard deviation of the cosines with a random direction.
+    n, n_dimensions = context.embeddings.shape
+    mean = context.embeddings.mean(axis=0, dtype=np.float64)
+    vectors = context.embeddings
+    squares = float(np.einsum("ij,ij->", vectors, vectors, dtype=np.float64))
+    variance = squares / n - float(np.einsum("i,i->", mean, mean))
+    unit: float | Float64Array = float(np.sqrt(max(variance, 1e-12) / n_dimensions))
     least_peak, least_match, least_lead = LEAST_PEAK, LEAST_MATCH, LEAST_LEAD
     if context.embeddings.min(initial=0.0) >= 0.0:  # words are counted
         least_peak, least_match, least_lead = LEAST_OF_WORDS
@@ -481,11 +479,3 @@ def _clear_matches(
     matches &= ordered[:, -1] >= OF_PEAK * peaks[best]
     probabilities = np.clip(lead / max(float(lead.max()), 1e-12), 1e-3, 1.0)
     return np.where(matches, reached[best], -1).astype(np.int32), probabilities
-
-
-def _spread(embeddings: FloatArray) -> float:
-    """Return the standard deviation of the cosines with a random direction."""
-    mean = embeddings.mean(axis=0, dtype=np.float64)
-    squares = float(np.einsum("ij,ij->", embeddings, embeddings, dtype=np.float64))
-    variance = squares / len(embeddings) - float(np.einsum("i,i->", mean, mean))
-    return float(np.sqrt(max(variance, 1e-12) / embeddings.shape[1]))

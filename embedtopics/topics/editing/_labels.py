@@ -25,6 +25,8 @@ from embedtopics.terms._counts import checked_ngram_range, checked_stop_words
 from embedtopics.terms._stop_words import function_words
 from embedtopics.topics._describe import (
     count_by_settings,
+    custom_weighting,
+    describe_weighting,
     languages_of,
     recorded_weighting,
     term_settings_of,
@@ -200,8 +202,8 @@ def update_terms(
         "min_df": min_df,
         "n_keywords": optional_count(n_keywords, "n_keywords"),
     }
-    parameters = {name: value for name, value in changes.items() if value is not None}
-    settings = {**result.settings, **parameters}
+    parameters: dict[str, Any] = {k: value for k, value in changes.items() if value is not None}
+    settings: dict[str, Any] = {**result.settings, **parameters}
     if stop_words is None:
         before = list(result.settings.get("extra_stop_words") or ())
         added = [w for w in settings.get("extra_stop_words") or () if w not in before]
@@ -220,6 +222,11 @@ def update_terms(
     log = FitLog()
     note_terms(log, counts.stop_words, counts.function_words, languages_of(result))
     others = [note for note in result.decisions if note.name not in WORD_NOTES]
+    message = _terms_message(result, parameters, weighting)
+    custom = result.weighting
+    if weighting is not None:
+        custom = custom_weighting(weighting)
+        parameters["weighting"] = settings["weighting"] = describe_weighting(weighting)
     return relabeled(
         result,
         result.clustering.labels,
@@ -227,9 +234,9 @@ def update_terms(
         result.topics,
         name="update_terms",
         parameters=parameters,
-        message=_terms_message(result, parameters, weighting),
+        message=message,
         follows=range(result.n_topics),
-        weighting=weighting,
+        weighting=custom,
         settings=settings,
         term_counts=counts,
         decisions=(*others, *log.decisions),

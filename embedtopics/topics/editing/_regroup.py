@@ -73,7 +73,23 @@ def merge(result: TopicResult, topics: Iterable[int] | Iterable[Iterable[int]]) 
         one.
     """
     items: list[Any] = list(topics)
-    groups = _disjoint(result, items if hasattr(items[0], "__iter__") else [items])
+    disjoint: list[set[int]] = []  # groups that share a topic become one
+    for group in items if hasattr(items[0], "__iter__") else [items]:
+        ids = {checked_topic_id(result, topic) for topic in group}
+        if len(ids) < 2:
+            raise InputError("topics", "groups of two different topics or more", group)
+        for other in [other for other in disjoint if other & ids]:
+            disjoint.remove(other)
+            ids |= other
+        disjoint.append(ids)
+    groups = sorted(tuple(sorted(ids)) for ids in disjoint)
+    for ids_of_group in groups:
+        seeded = [topic for topic in ids_of_group if result.topics[topic].is_seeded]
+        if len(seeded) > 1:
+            names = " and ".join(spell_topic(result, topic) for topic in seeded[:2])
+            raise InputError("topics", "groups with at most one seeded topic", found=names)
+    if len(groups) == 1 and len(groups[0]) == result.n_topics:
+        _refuse_one_topic("topics", result.n_topics)
     message = "merged " + "; ".join(
         " and ".join(spell_topic(result, topic) for topic in group) for group in groups
     )
@@ -122,28 +138,6 @@ def _continued(parts: Sequence[Topic]) -> Topic:
 def _refuse_one_topic(parameter: str, n_topics: int) -> None:
     merged, remedy = f"one topic of all {n_topics}", "leave one out, or remove topics"
     raise InputError(parameter, "so that two topics are left", found=merged, remedy=remedy)
-
-
-def _disjoint(result: TopicResult, listed: Iterable[Iterable[Any]]) -> Groups:
-    """Return ascending groups of ids; groups that share a topic become one."""
-    disjoint: list[set[int]] = []
-    for group in listed:
-        ids = {checked_topic_id(result, topic) for topic in group}
-        if len(ids) < 2:
-            raise InputError("topics", "groups of two different topics or more", group)
-        for other in [other for other in disjoint if other & ids]:
-            disjoint.remove(other)
-            ids |= other
-        disjoint.append(ids)
-    groups = sorted(tuple(sorted(ids)) for ids in disjoint)
-    for ids_of_group in groups:
-        seeded = [topic for topic in ids_of_group if result.topics[topic].is_seeded]
-        if len(seeded) > 1:
-            names = " and ".join(spell_topic(result, topic) for topic in seeded[:2])
-            raise InputError("topics", "groups with at most one seeded topic", found=names)
-    if len(groups) == 1 and len(groups[0]) == result.n_topics:
-        _refuse_one_topic("topics", result.n_topics)
-    return groups
 
 
 def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicResult:
@@ -493,7 +487,15 @@ def _divide(
     # Only documents with a share of the topic have something to divide.
     concerned = np.union1d(column.row, members)
     rows, shares = column.row, column.data
-    divided = _proportions(_restricted(result.graph, concerned), part_of[concerned], n_parts)
+    own_parts = part_of[concerned]
+    propagated = propagate_labels(_restricted(result.graph, concerned), own_parts, n_parts)
+    spread = np.zeros((len(concerned), n_parts), dtype=np.float64)
+    reached, slots = np.nonzero(propagated.topics >= 0)
+    spread[reached, propagated.topics[reached, slots]] = propagated.shares[reached, slots]
+    total = spread.sum(axis=1, keepdims=True)
+    sizes = np.bincount(own_parts[own_parts != NOISE], minlength=n_parts)
+    # Documents that propagation does not reach have shares by the sizes of the parts.
+    divided = np.where(total > 0, spread / np.where(total > 0, total, 1.0), sizes / sizes.sum())
     divided = divided[np.searchsorted(concerned, rows)]
     inside = np.flatnonzero(part_of[rows] != NOISE)
     own_part = inside, part_of[rows[inside]]
@@ -512,15 +514,3 @@ def _divide(
     others = np.delete(np.arange(result.n_topics), topic)
     memberships = csr_matrix(hstack([before[:, others], of_parts], format="csr"), dtype=np.float32)
     return labels.astype(np.int32), with_own_share(memberships, labels)
-
-
-def _proportions(graph: NeighborGraph, parts: Int32Array, n_parts: int) -> FloatArray:
-    """Return each document's propagated shares of the parts, or else shares by their size."""
-    propagated = propagate_labels(graph, parts, n_parts)
-    shares = np.zeros((len(parts), n_parts), dtype=np.float64)
-    rows, slots = np.nonzero(propagated.topics >= 0)
-    shares[rows, propagated.topics[rows, slots]] = propagated.shares[rows, slots]
-    total = shares.sum(axis=1, keepdims=True)
-    sizes = np.bincount(parts[parts != NOISE], minlength=n_parts)
-    by_size = np.broadcast_to(sizes / sizes.sum(), shares.shape)
-    return np.where(total > 0, shares / np.where(total > 0, total, 1.0), by_size)

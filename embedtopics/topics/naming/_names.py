@@ -15,7 +15,6 @@ import numpy as np
 from embedtopics._utils.chat import (
     AnswerRecord,
     Chat,
-    ChatAnswer,
     Question,
     UnusableAnswer,
     fenced,
@@ -267,10 +266,21 @@ def name_topics(
         reason = next(answer.reason for answer in in_order if answer.is_call_error)
         raise InputError(f"no topic could be named by {model} at {chat.url}: {reason}")
     labels = _distinct(result, names)
-    decisions = (*result.decisions, *_decisions(result, chat, answers, labels))
-    result = dataclasses.replace(result, decisions=decisions)
-    message = f"{spell_count(len(labels), 'topic was', 'topics were')} named by {model}"
-    return with_labels(result, labels, message) if labels else result
+    sent = [result.topics[topic] for topic, answer in answers.items() if answer.was_sent]
+    n_documents = sum(len(topic.representatives[:N_DOCUMENTS]) for topic in sent)
+    counted = spell_count(len(labels), "topic was", "topics were")
+    message = (
+        f"{counted} named by the language model {fields['model']}; parts of "
+        f"{spell_count(n_documents, 'document', 'documents')} were sent to {chat.url}."
+    )
+    decisions = [Decision("topics", "named_by_model", fields["model"], message)]
+    failed = {str(topic): one.reason for topic, one in answers.items() if one.value is None}
+    if failed:
+        reasons = ", ".join(f"{topic} ({reason})" for topic, reason in failed.items())
+        message = f"Topics that keep their automatic names: {reasons}."
+        decisions.append(Decision("topics", "not_named", list(failed), message))
+    result = dataclasses.replace(result, decisions=(*result.decisions, *decisions))
+    return with_labels(result, labels, f"{counted} named by {model}") if labels else result
 
 
 def questions_about(result: TopicResult) -> list[Question]:
@@ -305,27 +315,6 @@ def _distinct(result: TopicResult, names: Mapping[int, str]) -> dict[int, str]:
         used.add(name_key(label))
         labels[topic] = label
     return labels
-
-
-def _decisions(
-    result: TopicResult, chat: Chat, answers: Mapping[int, ChatAnswer], labels: Mapping[int, str]
-) -> list[Decision]:
-    """Return which documents were sent, and why topics have no name."""
-    model = chat.request["model"]
-    sent = [result.topics[topic] for topic, answer in answers.items() if answer.was_sent]
-    n_documents = sum(len(topic.representatives[:N_DOCUMENTS]) for topic in sent)
-    message = (
-        f"{spell_count(len(labels), 'topic was', 'topics were')} named by the language model "
-        f"{model}; parts of {spell_count(n_documents, 'document', 'documents')} were sent to "
-        f"{chat.url}."
-    )
-    decisions = [Decision("topics", "named_by_model", model, message)]
-    failed = {str(topic): one.reason for topic, one in answers.items() if one.value is None}
-    if failed:
-        reasons = ", ".join(f"{topic} ({reason})" for topic, reason in failed.items())
-        message = f"Topics that keep their automatic names: {reasons}."
-        decisions.append(Decision("topics", "not_named", list(failed), message))
-    return decisions
 
 
 def _messages(data: dict[str, list[str]]) -> tuple[dict[str, str], ...]:

@@ -124,9 +124,17 @@ def _link(between: Float64Array) -> tuple[Int32Array, Float64Array, Int32Array]:
 
 def _link_coordinates(result: TopicResult) -> tuple[Int32Array, Float64Array, Int32Array]:
     """Merge topics by their means in the coordinates, as in `at_resolution`."""
-    labels, n_topics = _partition(result), result.n_topics
+    labels, n_topics = result.clustering.labels, result.n_topics
     if n_topics < 2:
         return _link(np.zeros((n_topics, n_topics)))
+    if result.tree is not None:
+        cells = clusters_of(result).partition(n_topics)
+        inside = labels >= 0
+        pairs = np.unique(np.stack([cells[inside], labels[inside]]), axis=1)
+        # Edited or seeded topics, and those of other cuts, differ from the partition by the tree,
+        # which also assigns the outliers.
+        if pairs.shape[1] == n_topics and (pairs[0] == np.arange(n_topics)).all():
+            labels = pairs[1][cells]
     inside = labels >= 0
     weights = result.documents.weights[inside]
     means, sizes = cluster_means(result.coordinates[inside], weights, labels[inside])
@@ -140,20 +148,6 @@ def _link_coordinates(result: TopicResult) -> tuple[Int32Array, Float64Array, In
         node[first] = n_topics + step
     steps = trees.optimal_leaf_ordering(steps, pdist(means))
     return steps[:, :2].astype(np.int32), steps[:, 2], trees.leaves_list(steps).astype(np.int32)
-
-
-def _partition(result: TopicResult) -> Int32Array:
-    """Return the topic of each document (n_documents,), with outliers if the tree assigns them."""
-    labels = result.clustering.labels
-    if result.tree is None or not result.n_topics:
-        return labels
-    cells = clusters_of(result).partition(result.n_topics)
-    inside = labels >= 0
-    pairs = np.unique(np.stack([cells[inside], labels[inside]]), axis=1)
-    # Edited or seeded topics, and those of other cuts, differ from the partition by the tree.
-    if pairs.shape[1] != result.n_topics or not (pairs[0] == np.arange(result.n_topics)).all():
-        return labels
-    return np.asarray(pairs[1][cells], dtype=np.int32)
 
 
 def merge_keywords(result: TopicResult, merges: Int32Array) -> list[tuple[str, ...]]:

@@ -245,9 +245,15 @@ def _log_odds(
 
 def _weights(result: TopicResult, target: Any, reference: Any) -> tuple[Int64Array, Int64Array]:
     """Return the number of rows of each document on each side."""
-    first = _side(result, target, "target")
+
+    def rows_of(side: Any, name: str) -> BoolArray:
+        if isinstance(side, Mapping) or np.asarray(side).dtype.kind not in "iu":
+            return rows_where(result, side, name)
+        return rows_of_topics(result, side)
+
+    first = rows_of(target, "target")
     has_text = result.documents.of_row >= 0
-    second = has_text & ~first if reference is None else _side(result, reference, "reference")
+    second = has_text & ~first if reference is None else rows_of(reference, "reference")
     if n_shared := int((first & second).sum()):
         expected = "a set without rows of the target"
         raise InputError("reference", expected, found=f"{n_shared:,} rows in both")
@@ -255,13 +261,6 @@ def _weights(result: TopicResult, target: Any, reference: Any) -> tuple[Int64Arr
         if not rows.any():
             raise InputError(name, "a set with text", found="none")
     return document_weights(result, first)[0], document_weights(result, second)[0]
-
-
-def _side(result: TopicResult, side: Any, name: str) -> BoolArray:
-    """Return the rows with text of one side: those of topics, or those of a condition."""
-    if isinstance(side, Mapping) or np.asarray(side).dtype.kind not in "iu":
-        return rows_where(result, side, name)
-    return rows_of_topics(result, side)
 
 
 def places_for(result: TopicResult, weights: npt.NDArray[Any], longest: int) -> Int64Array:

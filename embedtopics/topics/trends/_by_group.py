@@ -196,17 +196,12 @@ class CellCounts(NamedTuple):
     decisions: tuple[Decision, ...]
 
 
-def _unit_column(result: TopicResult) -> str | None:
-    """Return the column of the documents if the rows are their passages."""
-    return PASSAGE_COLUMNS[0] if PASSAGE_COLUMNS[0] in result.corpus.metadata else None
-
-
 def units_of(result: TopicResult, units: Any) -> Int64Array:
     """Return the unit of each row, by default the document of a passage, or the text."""
     of_text = result.documents.of_row
-    units = _unit_column(result) if units is None else units
-    if units is None:
+    if units is None and PASSAGE_COLUMNS[0] not in result.corpus.metadata:
         return np.asarray(of_text, dtype=np.int64)
+    units = PASSAGE_COLUMNS[0] if units is None else units
     values, _ = values_of(result, units, "units")
     codes = np.asarray(pd.factorize(pd.Series(_as_names(values), dtype=object))[0])
     # Rows of one text without a value are one unit.
@@ -236,7 +231,7 @@ def count_rows(result: TopicResult, cells: Int64Array, n_cells: int, units: Any)
     differing, expected = float((sizes - agreeing)[k[cell] > 1].sum()), float(by_chance.sum())
     correlation = min(max(1 - differing / expected, 0.0), 1.0) if expected > 0 else 1.0
     decisions: tuple[Decision, ...] = ()
-    if units is not None or _unit_column(result):
+    if units is not None or PASSAGE_COLUMNS[0] in result.corpus.metadata:
         message = (
             f"{int(n.sum()):,} rows come from {len(np.unique(unit_of_row)):,} units. Topics within "
             f"units correlate by {correlation:.2f}, which the intervals allow for."

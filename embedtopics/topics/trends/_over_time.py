@@ -214,8 +214,14 @@ def parse_unit(every: str) -> PeriodUnit:
 
 
 def _finest(valid: Times) -> PeriodUnit:
-    """Choose the unit of "auto"."""
-    possible = [unit for unit in UNITS.values() if _is_precise_enough(valid, unit)]
+    """Choose the unit of "auto", among those whose next coarser unit is not precise enough."""
+    is_one = valid.min() == valid.max()
+    possible = []
+    for unit in UNITS.values():
+        coarser = UNITS["year" if unit.base == "M" else "month"]
+        is_coarsest = unit.name in ("year", "decade") or is_one
+        if is_coarsest or (coarser.start(coarser.number(valid)) != valid).any():
+            possible.append(unit)
     several = [unit for unit in possible if 2 <= unit.span(valid) <= MAX_PERIODS_AUTO]
     for unit in several:
         if len(valid) >= MIN_ROWS_AUTO * unit.span(valid):
@@ -223,14 +229,6 @@ def _finest(valid: Times) -> PeriodUnit:
     if several:  # few rows: the longest unit with at least two periods
         return several[-1]
     return possible[-1] if possible[0].span(valid) > 1 else possible[0]
-
-
-def _is_precise_enough(valid: Times, unit: PeriodUnit) -> bool:
-    """Return whether dates are more precise than the next coarser unit."""
-    if unit.name in ("year", "decade") or valid.min() == valid.max():
-        return True
-    coarser = UNITS["year" if unit.base == "M" else "month"]
-    return bool((coarser.start(coarser.number(valid)) != valid).any())
 
 
 def period_names(dates: Times, every: str) -> list[str]:

@@ -467,14 +467,8 @@ def test_a_subtree_is_the_hierarchy_without_the_others():
 
 def meeting(edges, distances, n):
     """Return the distance at which every two documents meet (the largest on their way)."""
-    meet = np.full((n, n), np.inf)
-    np.fill_diagonal(meet, 0)
-    together = [{i} for i in range(n)]
-    for (one, other), distance in zip(edges.tolist(), distances.tolist(), strict=True):
-        for a in together[one]:
-            for b in together[other]:
-                meet[a, b] = meet[b, a] = distance
-        both = together[one] | together[other]
-        for member in both:
-            together[member] = both
+    meet = np.where(np.eye(n), 0.0, np.inf)
+    meet[edges[:, 0], edges[:, 1]] = meet[edges[:, 1], edges[:, 0]] = distances
+    for between in range(n):
+        meet = np.minimum(meet, np.maximum(meet[:, [between]], meet[between]))
     return meet

@@ -126,20 +126,6 @@ def test_parquet_is_read_again_with_equal_values(result, tmp_path):
     assert [list(row) for row in read] == table(result, n_terms=10)["terms"].tolist()
 
 
-def test_jsonl_is_read_again_with_equal_values(result, tmp_path):
-    export(result, tmp_path / "r.jsonl")
-    content = (tmp_path / "r.jsonl").read_bytes()
-    lines = [json.loads(line) for line in content.split(b"\n") if line]
-    written = documents(result).reset_index()
-    assert list(lines[0]) == list(written.columns)
-    read = pd.DataFrame(lines)
-    assert read["list"].tolist() == written["list"].tolist()
-    for name in ("key", "text", "tweet", "flag", "=sum", "topic", "membership", "x"):
-        same(read[name].replace("", None), written[name])
-    assert lines[2]["share"] is None and lines[0]["zone"] == "2020-12-31T23:00:00.000000Z"
-    assert lines[0]["when"] == "2021-05-17T10:20:30.000000" and lines[2]["when"] is None
-
-
 @pytest.mark.parametrize(
     ("path", "arguments", "parameter"),
     [

@@ -6,7 +6,7 @@ from embedtopics import topics
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.terms._weighting import log_odds
 from embedtopics.topics.trends import _by_group
-from tests.factories import make_result, refuses
+from tests.factories import refuses
 from tests.topics.trends.conftest import assert_weights, weights_of
 
 
@@ -60,17 +60,6 @@ def test_distinctive_terms_are_those_of_the_log_odds_within_the_topic(result, so
             best = np.argsort(-z, kind="stable")[:6]
             assert groups.distinctive.ids[topic, place].tolist() == best.tolist()
             assert groups.distinctive.weights[topic, place] == pytest.approx(z[best])
-
-
-def test_a_word_that_only_one_group_says_is_its_mark():
-    texts = [f"river line bank{' flood' if i % 2 else ' drought'} no{i}" for i in range(60)]
-    result = make_result(n_documents=60, n_topics=1, texts=texts)
-    says = ["wet" if "flood" in text else "dry" for text in result.corpus.texts]
-    groups = topics.by_group(result, says)
-    assert groups.distinctive.of(0, groups.names.index("wet"))[0] == "flood"
-    assert groups.distinctive.of(0, groups.names.index("dry"))[0] == "drought"
-    frame = groups.to_frame()
-    assert frame.loc[frame["group"] == "wet", "distinctive"].iloc[0].startswith("flood")
 
 
 def test_rows_without_a_group_are_left_out(result):

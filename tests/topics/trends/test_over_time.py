@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
-from scipy.stats import chi2_contingency, false_discovery_control
+from scipy.stats import chi2_contingency
 
 from benchmarks.trends import SHAPES, simulated_trends
 from embedtopics import topics
@@ -203,12 +203,11 @@ def test_odds_ratio_and_dispersion_by_hand():
     assert row["low"] == pytest.approx(a * d / (b * c) * np.exp(-width))
 
 
-def test_a_constant_share_has_few_small_p_values_and_q_are_those_of_scipy():
+def test_a_constant_share_has_few_small_p_values():
     rng = np.random.default_rng(3)
     frame = topics.changes(simulated_trends(np.full((120, 12), 0.05), 60, rng))
     assert 0.015 < (frame["p"] <= 0.05).mean() < 0.09
     assert (frame["p"] <= 0.5).mean() == pytest.approx(0.5, abs=0.1)
-    assert frame["q"].to_numpy() == pytest.approx(false_discovery_control(frame["p"]))
     assert (frame["verdict"] == "no trend found").all()
 
 

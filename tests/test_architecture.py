@@ -79,7 +79,7 @@ BUDGET = {
 }
 
 # Lines and files by which a folder is over its budget: these numbers only fall.
-OVER = {"probing": (172, 0)}
+OVER = {"probing": (80, 0)}
 
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60
 

@@ -36,7 +36,7 @@ def main() -> None:
     scores = list(found)
     random = probing.random_states(task, encoder, show_progress=False)
     mixed = probing.probe(states, task, random_states=random, mix=True, show_progress=False)
-    more = ("random model", "cumulative mix", "scalar mix")
+    more = ("random model", "scalar mix")
     scores += [one for one in mixed if one.what in more]
     print(json.dumps({
         "n_train": found.n_train, "n_dev": found.n_dev, "n_test": found.n_test,

@@ -38,7 +38,7 @@ def probe(
     task: Annotated[
         str,
         Option(
-            help="A column (upos, xpos, deprel, tag), a key (feats:Number), head distance; or of "
+            help="A column (upos, xpos, deprel, tag) or a key (feats:Number); or of "
             "whole sentences: sentence length, tree depth, bigram shift; of jsonl, the column of "
             "the labels."
         ),
@@ -138,10 +138,6 @@ def _print_scores(scores: LayerScores, out: Path | None) -> None:
     for name in ("majority", "word type", "embedding layer", "scalar mix"):
         for score in scores.of(what=name, metric="accuracy"):
             show.say(f"{name}: {_spell(score)}", soft_wrap=True)
-    if scores.expected_layer == scores.expected_layer:
-        low, high = scores.expected_layer_interval
-        within = f" ({low:.2f} to {high:.2f})" if low == low else ""
-        show.say(f"expected layer: {scores.expected_layer:.2f}{within}", soft_wrap=True)
     chosen = {} if scores.chosen_layer is None else {"selected on dev": scores.chosen("accuracy")}
     for name, best in (chosen | {"best on test": scores.best("accuracy")}).items():
         show.say(f"{name}: layer {best.layer}, {_spell(best)}", soft_wrap=True)

@@ -43,7 +43,6 @@ _NAMES = 164
 # Name, colour, dash and symbol of each kind of score; kinds without layers have no symbol.
 _KINDS = {
     "probe": ("probe", PALETTE[0], "solid", "circle"),
-    "cumulative mix": ("mix up to here", PALETTE[9], "solid", "square"),
     "control": ("control", PALETTE[5], "dash", "x"),
     "random model": ("random model", PALETTE[11], "dot", "triangle-up"),
     "scalar mix": ("scalar mix", PALETTE[3], "solid", ""),
@@ -208,7 +207,7 @@ def layers(scores: LayerScores, metric: str = "accuracy") -> Figure:
     is optimistic, because this part selects it (`LayerScores.chosen` is not). Below the scores
     are, if measured: the selectivity, which is the score minus that of a control task (Hewitt &
     Liang 2019), and the weights of the scalar mix (Peters et al. 2018) with their extremes over
-    seeds. A dotted line marks the expected layer (Tenney et al. 2019).
+    seeds.
 
     Parameters
     ----------
@@ -272,10 +271,10 @@ def _draw(
     title = {"text": caption(metric, 40), "standoff": 6}
     axes: dict[int, Spec] = {0: {**y, "nticks": 7, "range": list(span), "title": title}}
     notes = end_names(figure, task.lines, span, 0, _MAIN)
-    best, expected = _best(task, metric), _expected(task.scores, span)
+    best = _best(task, metric)
     lines = traces_of(task.lines, ends, 0, "test units")
-    figure.add_traces([*expected[0], *lines, *best[0]])
-    notes += [*expected[1], *best[1]]
+    figure.add_traces([*lines, *best[0]])
+    notes += best[1]
     caption_font: Spec = {"size": 11, "color": MUTED, "yshift": 2}
     if task.selectivity:
         figure.add_traces(traces_of(task.selectivity, ends, 1, "test units"))
@@ -313,21 +312,6 @@ def _best(task: _Panel, metric: str) -> tuple[list[Spec], list[Spec]]:
         "bgcolor": "rgba(255,255,255,0.75)",
     }
     return [ring], [label]
-
-
-def _expected(scores: LayerScores, span: tuple[float, float]) -> tuple[list[Spec], list[Spec]]:
-    """Return a dotted line at the expected layer, and its caption at the foot."""
-    layer = scores.expected_layer
-    if not math.isfinite(layer):
-        return [], []
-    low, high = scores.expected_layer_interval
-    within = f" ({low:.1f} to {high:.1f})" if math.isfinite(low) and math.isfinite(high) else ""
-    style = {"color": MUTED, "width": 1.2, "dash": "dot"}
-    line = scatter([layer, layer], list(span), "lines", hoverinfo="skip", line=style)
-    place = {"xref": "x", "yref": "y domain", "xshift": 3}
-    text, white = f"expected layer {layer:.1f}{within}", "rgba(255,255,255,0.75)"
-    label = note(text, layer, 0, size=11, color=MUTED, bgcolor=white) | place
-    return [{**line, "name": "expected layer"}], [label]
 
 
 def _weights(mix: ScalarMix) -> list[Spec]:

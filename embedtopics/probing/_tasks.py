@@ -21,8 +21,6 @@ from embedtopics.protocols import RandomState
 PARTS = ("train", "dev", "test")
 SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}
 """Share of the contents in each part where the parts are not given."""
-HEAD_DISTANCE = "head distance"
-_FARTHEST = ((1, "1"), (2, "2"), (4, "3-4"), (9, "5-9"))
 
 Treebanks = Treebank | Sequence[Treebank] | Mapping[str, Treebank]
 Files = str | Path | Mapping[str, str | Path]
@@ -127,9 +125,8 @@ def token_task(treebanks: Treebanks, task: str, *, random_state: RandomState = 0
         By part: "train", "test", and optionally "dev". Without parts, a hash of the content splits
         the sentences: 80 % to train, 10 % each to dev and test.
     task : str
-        A column, such as "upos", "xpos", "deprel" or the "tag" of named entities; a key of a
-        column, such as "feats:Number" or "misc:Gloss"; or "head distance": the side of the head of
-        a word, and its distance in words (1, 2, 3-4, 5-9, 10 or more). "_" is no label.
+        A column, such as "upos", "xpos", "deprel" or the "tag" of named entities; or a key of a
+        column, such as "feats:Number" or "misc:Gloss". "_" is no label.
     random_state : int, Generator or None
         Seed of the split.
 
@@ -164,17 +161,12 @@ def token_task(treebanks: Treebanks, task: str, *, random_state: RandomState = 0
 
 
 def _labeller(sentences: Sequence[Sentence], task: str) -> Callable[[Sentence], list[str]]:
-    if task == HEAD_DISTANCE:
-        if not any(sentence.heads for sentence in sentences):
-            raise InputError("treebanks", f"with heads, for {task!r}", found="none")
-        return _head_distances
     column, _, key = task.partition(":")
     if all(task in sentence.columns for sentence in sentences):
         column, key = task, ""
     lacking = next((one for one in sentences if column not in one.columns), None)
     if lacking is not None:
-        columns = ", ".join(lacking.columns)
-        raise InputError("task", f'one of {columns}, or "{HEAD_DISTANCE}"', task)
+        raise InputError("task", f"one of {', '.join(lacking.columns)}", task)
 
     def labels_of(sentence: Sentence) -> list[str]:
         cells = [
@@ -191,15 +183,6 @@ def features_of(cell: str) -> dict[str, str]:
     """Return the keys and values of a cell such as "Case=Nom|Number=Sing"."""
     parts = [one.partition("=") for one in reversed(cell.split("|"))]  # the first of equal keys
     return {name: value for name, sign, value in parts if sign}
-
-
-def _head_distances(sentence: Sentence) -> list[str]:
-    distances = []
-    for place, head in enumerate(sentence.heads, start=1):
-        side = "left" if head < place else "right"
-        size = next((name for most, name in _FARTHEST if abs(head - place) <= most), "10+")
-        distances.append(f"{side} {size}" if head else "root")
-    return distances or [""] * len(sentence.words)
 
 
 def text_task(files: Files, *, label: str = "label", random_state: RandomState = 0) -> ProbeTask:

@@ -158,9 +158,8 @@ class ProbeScore:
     Parameters
     ----------
     what : str
-        "probe", "scalar mix" (of all layers), "cumulative mix" (of the layers up to this
-        one), "combination" (of vectors that the caller passed), "control", or a baseline:
-        "majority", "word type", "random model", "embedding layer".
+        "probe", "scalar mix" (of all layers), "combination" (of vectors that the caller passed),
+        "control", or a baseline: "majority", "word type", "random model", "embedding layer".
     layer : int or None
         None for scores of no single layer.
     metric : str
@@ -211,12 +210,7 @@ class LayerScores(ScoreTable[ProbeScore]):
         The classes, sorted.
     n_train, n_dev, n_test : int
         Units of each part.
-    expected_layer : float
-        Layer at which the task is solved on average, weighted by the gain of each layer (Tenney
-        et al. 2019, equation 4); NaN without `mix`, or if no layer adds anything.
     mix : ScalarMix or None
-    expected_layer_interval : (float, float)
-        95 % interval over sentences; NaN if the gain of the layers may be 0.
     chosen_layer : int or None
         Layer with the least cross-entropy on the dev part; None if no layers were compared.
     """
@@ -227,9 +221,7 @@ class LayerScores(ScoreTable[ProbeScore]):
     n_train: int
     n_dev: int
     n_test: int
-    expected_layer: float = float("nan")
     mix: ScalarMix | None = None
-    expected_layer_interval: tuple[float, float] = (float("nan"), float("nan"))
     chosen_layer: int | None = None
 
     row_type = ProbeScore

@@ -38,7 +38,7 @@ def scores(task="upos", n=5, *, seed=0, extra=(), **more):
     return LayerScores(
         tuple(made), task=task, encoder="made", labels=("A", "B"), n_train=900, n_dev=100,
         n_test=1234,
-        **{"expected_layer": 2.5, "mix": ScalarMix(tuple(range(n)), weights, np.ones(3)), **more},
+        **{"mix": ScalarMix(tuple(range(n)), weights, np.ones(3)), **more},
     )  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def test_of_equal_layers_the_lowest_is_the_best():
         plots.layers(scores(), "uuas")
 
 
-def test_the_mix_is_a_strip_of_bars_and_the_expected_layer_a_line():
+def test_the_mix_is_a_strip_of_bars():
     found = scores()
     figure = plots.layers(found)
     (bars,) = [t for t in figure.data if t.type == "bar"]
@@ -107,13 +107,7 @@ def test_the_mix_is_a_strip_of_bars_and_the_expected_layer_a_line():
     np.testing.assert_allclose(np.add(bars.y, bars.error_y.array), found.mix.weights.max(axis=0))
     (equal,) = [t for t in figure.data if t.name == "equal weights"]
     assert equal.y[0] == pytest.approx(1 / 5)
-    (line,) = [t for t in figure.data if t.name == "expected layer"]
-    assert line.x == (2.5, 2.5)
-    assert "expected layer 2.5" in [note.text for note in figure.layout.annotations]
-    figure = plots.layers(dataclasses.replace(found, expected_layer_interval=(1.94, 3.06)))
-    assert "expected layer 2.5 (1.9 to 3.1)" in [note.text for note in figure.layout.annotations]
-    bare = plots.layers(scores(mix=None, expected_layer=NAN))
-    assert not [t for t in bare.data if t.type == "bar" or t.name == "expected layer"]
+    assert not [t for t in plots.layers(scores(mix=None)).data if t.type == "bar"]
 
 
 def test_names_beside_lines_do_not_touch():

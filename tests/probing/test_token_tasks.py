@@ -15,7 +15,7 @@ def french():
     return read_conllu(FRENCH_FILE)
 
 
-def test_columns_keys_and_the_way_to_the_head(french):
+def test_columns_and_parts(french):
     parts = {"train": french, "test": treebank(french.sentences[0])}
     task = token_task(parts, "upos")
     # The first sentence stands in the test, too: the training is left with the second.
@@ -23,8 +23,6 @@ def test_columns_keys_and_the_way_to_the_head(french):
     assert task.labels == (("INTJ", "PUNCT"), ("PRON", "VERB", "ADP", "DET", "NOUN", "PUNCT"))
     assert (task.name, task.unit, task.parts) == ("upos", "word", ("train", "test"))
     assert task.decisions[-1].name == "repeats_across_parts" and task.decisions[-1].value == 1
-    distance = token_task(parts, "head distance")
-    assert distance.labels[1] == ("right 1", "root", "right 2", "right 1", "left 3-4", "left 3-4")
 
 
 def test_one_key_of_a_column():
@@ -34,18 +32,6 @@ def test_one_key_of_a_column():
     )
     number = token_task(bank, "feats:Number")
     assert number.labels == (("Plur", ""), ("Sing", "")) and number.name == "feats:Number"
-
-
-def test_distances_are_signed_and_in_classes():
-    words = " ".join(f"w{i}" for i in range(14))
-    one = sentence(words, [2, 3, 5, 1, 0, 5, 5, 5, 5, 5, 5, 5, 5, 5], "a", upos=words)
-    chain = sentence(words.upper().replace("W", "v"), [13, 12, *[13] * 10, 0, 13], "b", upos=words)
-    task = token_task({"train": treebank(one), "test": treebank(chain)}, "head distance")
-    assert task.labels[0] == (
-        "right 1", "right 1", "right 2", "left 3-4", "root", "left 1", "left 2", "left 3-4",
-        "left 3-4", "left 5-9", "left 5-9", "left 5-9", "left 5-9", "left 5-9",
-    )  # fmt: skip
-    assert task.labels[1][:4] == ("right 10+", "right 10+", "right 10+", "right 5-9")
 
 
 def test_an_underscore_is_no_label_unless_it_is_a_lemma():
@@ -63,7 +49,7 @@ def test_what_is_no_question():
     for parameter, banks, task in [
         ("task", bank, "pos"), ("task", bank, "xpos"),
         ("task", treebank(sentence("a b", upos="X X")), "upos"),
-        ("treebanks", bank, "head distance"), ("treebanks", {"train": bank}, "upos"),
+        ("treebanks", {"train": bank}, "upos"),
         ("treebanks", {"train": bank, "test": bank, "gold": bank}, "upos"),
         ("treebanks", "file.conllu", "upos"), ("treebanks", [], "upos"),
         ("the part train", {"train": bank, "test": bank}, "upos"),

@@ -1,4 +1,4 @@
-"""Probes of one layer, trained side by side in one pass over its vectors, and mixes of layers.
+"""Probes of one layer, trained side by side in one pass over its vectors, and of a mix of all.
 
 Probes of the same vectors differ in their labels and their penalty; their weights are side by side
 in one matrix. Each fit runs on one thread: the result does not depend on their number.
@@ -225,68 +225,55 @@ def _losses(
 
 
 class MixModel(NamedTuple):
-    """Linear probes of mixes of the layers up to each one (Peters et al. 2018, equation 1)."""
+    """A linear probe of a mix of layers (Peters et al. 2018, equation 1)."""
 
-    shares: torch.Tensor  # before the softmax: (n_mixes, n_layers)
-    gain: torch.Tensor  # (n_mixes, 1)
-    matrix: torch.Tensor  # (n_mixes, width, n_classes)
-    offset: torch.Tensor  # (n_mixes, 1, n_classes)
+    shares: torch.Tensor  # before the softmax: (n_layers,)
+    gain: torch.Tensor  # ()
+    matrix: torch.Tensor  # (width, n_classes)
+    offset: torch.Tensor  # (n_classes,)
 
     def logits(self, x: torch.Tensor) -> torch.Tensor:
-        """Return logits of shape (n_mixes, n, n_classes), of layers of shape (n_layers, n, d)."""
-        n_layers, n, width = x.shape
-        mixed = (self.gain * self.softmax()) @ x.view(n_layers, -1)
-        return torch.baddbmm(self.offset, mixed.view(-1, n, width), self.matrix)
-
-    def softmax(self) -> torch.Tensor:
-        """Return the share of each layer in each mix."""
-        allowed = torch.ones_like(self.shares, dtype=torch.bool).tril()
-        return torch.softmax(self.shares.masked_fill(~allowed, -torch.inf), dim=1)
+        """Return logits of shape (n, n_classes), of layers of shape (n_layers, n, width)."""
+        mixed = self.gain * torch.tensordot(torch.softmax(self.shares, 0), x, 1)
+        return torch.addmm(self.offset, mixed, self.matrix)
 
     def predicted(self, features: Sequence[Features], units: Int64Array) -> Int64Array:
-        """Return the classes that each mix answers, of shape (n_mixes, n)."""
+        """Return the classes that the probe answers, of shape (n,)."""
         with torch.no_grad():
-            parts = [self.logits(_stacked(features, p)).argmax(dim=2) for p in pieces_of(units)]
-        return np.asarray(torch.cat(parts, dim=1).numpy())
+            parts = [self.logits(_stacked(features, p)).argmax(dim=1) for p in pieces_of(units)]
+        return np.asarray(torch.cat(parts).numpy())
 
 
-def fit_mixes(
+def fit_mix(
     features: Sequence[Features],
     target: Int64Array,
     n_classes: int,
     train: Int64Array,
-    penalties: Sequence[float],
+    penalty: float,
     seed: int,
     plan: TrainingPlan = PLAN,
 ) -> MixModel:
-    """Train a linear probe of the first layer, of the first two, up to all; `target` (n_units,)."""
-    n_mixes, width = len(features), features[0].width
+    """Train a linear probe of a mix of all layers; `target` (n_units,)."""
+    width = features[0].width
     generator = torch.Generator().manual_seed(seed)
     model = MixModel(
-        (0.1 * torch.randn(n_mixes, n_mixes, generator=generator)).requires_grad_(),
-        torch.ones(n_mixes, 1, requires_grad=True),
-        torch.zeros(n_mixes, width, n_classes, requires_grad=True),
-        torch.zeros(n_mixes, 1, n_classes, requires_grad=True),
+        (0.1 * torch.randn(len(features), generator=generator)).requires_grad_(),
+        torch.ones((), requires_grad=True),
+        torch.zeros(width, n_classes, requires_grad=True),
+        torch.zeros(n_classes, requires_grad=True),
     )
-    rate = plan.rate / np.sqrt(width)
     groups = [
-        {"params": [model.matrix, model.offset], "lr": rate},
+        {"params": [model.matrix, model.offset], "lr": plan.rate / np.sqrt(width)},
         {"params": [model.shares, model.gain], "lr": SHARE_RATE},
     ]
     n_steps, batches = batches_of(train, plan, seed)
     take_step = stepper(groups, n_steps)
-    decay = torch.tensor(list(penalties), dtype=torch.float32)[:, None, None] / 2
     for units in batches:
-        logits = model.logits(_stacked(features, units))
-        gold = torch.from_numpy(target[units])
-        loss = torch.nn.functional.cross_entropy(
-            logits.transpose(0, 1).reshape(-1, n_classes),
-            gold.repeat_interleave(n_mixes),
-            reduction="sum",
-        )
+        logits, gold = model.logits(_stacked(features, units)), torch.from_numpy(target[units])
         # Of gain and weights together: a large gain would otherwise undo the penalty.
-        weights = model.gain[:, :, None] * model.matrix
-        take_step(loss / len(units) + (decay * weights.square()).sum())
+        weights = model.gain * model.matrix
+        loss = torch.nn.functional.cross_entropy(logits, gold)
+        take_step(loss + penalty / 2 * weights.square().sum())
     return model
 
 

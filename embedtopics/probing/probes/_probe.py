@@ -14,7 +14,6 @@ from embedtopics._utils.checks import resolve_seed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import difference_of
-from embedtopics.evaluation.results import Estimate
 from embedtopics.probing._layers import Layers, layer_numbers
 from embedtopics.probing.probes._fit import Features, Fit, fit, log_probabilities, run_side_by_side
 from embedtopics.probing.probes._scores import (
@@ -23,10 +22,9 @@ from embedtopics.probing.probes._scores import (
     baseline_answers,
     code_lengths,
     control_target,
-    measure_mixes,
+    measure_mix,
     measured,
     score,
-    with_mixes,
 )
 from embedtopics.probing.probes._units import DEV, TEST, TRAIN, Units, label_units
 from embedtopics.probing.results import HiddenStates, LayerScores, ProbeScore, ProbeTask
@@ -74,10 +72,9 @@ def probe(
     vectors : array_like of float, shape (n_units, n_dimensions), optional
         Vectors to probe instead of the layers, such as several layers side by side.
     mix : bool
-        Whether to learn the weight of each layer (Peters et al. 2018, equation 1) and the expected
-        layer (Tenney et al. 2019, equations 3 and 4), by linear probes of a "scalar mix" of all
-        standardised layers and of a "cumulative mix" of the layers up to each. The scores are means
-        over three initial weights.
+        Whether to learn the weight of each layer (Peters et al. 2018, equation 1), by linear
+        probes of a "scalar mix" of all standardised layers. The scores are means over three
+        initial weights.
     description_length : bool
         Whether to report the bits per label in an online code, and the compression over a uniform
         code (Voita and Titov 2020).
@@ -88,7 +85,7 @@ def probe(
     Returns
     -------
     LayerScores
-        Scores of "probe" (of `vectors`: "combination"), "control", mixes and baselines,
+        Scores of "probe" (of `vectors`: "combination"), "control", "scalar mix" and baselines,
         with metrics "accuracy", "macro F1", "selectivity", "bits per label" and "compression".
         Baselines are "majority", the most frequent class of the train part; "word type", the most
         frequent class of the word in the train part, and the majority for a new word; and
@@ -135,9 +132,9 @@ def probe(
     if mix:
         fits = [one.fit for one in trained[: len(probed)]]
         stored = [one.vectors for one in probed]
-        mixes, learned = measure_mixes(stored, fits, numbers, units, seed, show_progress)
-        answers += mixes
-    scores, accuracies = _scores(answers, units, seed)
+        mixed, learned = measure_mix(stored, fits, numbers, units, seed, show_progress)
+        answers.append(mixed)
+    scores = _scores(answers, units, seed)
     if description_length:
         lengths = run_side_by_side(
             lambda one: code_lengths(one, units, targets, seed),
@@ -147,7 +144,7 @@ def probe(
         )
         scores += chain.from_iterable(lengths)
     known_types = [_known_types(units)] if control else []
-    result = LayerScores(
+    return LayerScores(
         task=units.name,
         encoder=states.encoder,
         labels=units.classes,
@@ -156,9 +153,9 @@ def probe(
         n_dev=len(units.of(DEV)),
         n_test=len(units.of(TEST)),
         decisions=(*units.decisions, *_absent(states), _penalties(trained), *known_types),
+        mix=learned,
         chosen_layer=_chosen_layer(trained),
     )
-    return with_mixes(result, learned, accuracies) if learned else result
 
 
 class _Trained(NamedTuple):
@@ -213,10 +210,7 @@ def _train(source: ProbedVectors, units: Units, targets: Int64Array, seed: int) 
     return _Trained(source, answers, fitted)
 
 
-def _scores(
-    answers: Sequence[Answers], units: Units, seed: int
-) -> tuple[list[ProbeScore], dict[tuple[str, int | None], Estimate]]:
-    """Return all scores, and the accuracies with their resamples."""
+def _scores(answers: Sequence[Answers], units: Units, seed: int) -> list[ProbeScore]:
     estimates = measured(answers, units.group[units.of(TEST)], len(units.classes), seed)
     keys = [(one.what, one.layer) for one in answers]
     accuracies = {key: accuracy for key, (accuracy, _) in zip(keys, estimates, strict=True)}
@@ -227,7 +221,7 @@ def _scores(
         control = accuracies.get(("control", layer))
         if what in ("probe", "combination") and control is not None:
             scores.append(score(what, layer, "selectivity", difference_of(accuracy, control)))
-    return scores, accuracies
+    return scores
 
 
 def _known_types(units: Units) -> Decision:

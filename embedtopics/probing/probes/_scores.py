@@ -1,29 +1,28 @@
-"""Scores of probes on the same units, with intervals: accuracy, mixes, code length; baselines."""
+"""Scores of probes on the same units, with intervals: accuracy, a mix, code length; baselines."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.decisions import Decision
-from embedtopics.evaluation._bootstrap import estimate, interval, resampled_sums
+from embedtopics.evaluation._bootstrap import estimate, resampled_sums
 from embedtopics.evaluation.results import Estimate
 from embedtopics.probing._tasks import content_digest
 from embedtopics.probing.probes._fit import (
     Features,
     Fit,
     fit,
-    fit_mixes,
+    fit_mix,
     log_probabilities,
     run_side_by_side,
 )
 from embedtopics.probing.probes._units import DEV, TEST, TRAIN, Units
-from embedtopics.probing.results import LayerScores, ProbeScore, ScalarMix
+from embedtopics.probing.results import ProbeScore, ScalarMix
 from embedtopics.protocols import Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
 
 N_SEEDS = 3
 """Fits of mixes with different initial weights, whose scores are averaged."""
-
-MOST_WITHOUT = 0.025
-"""Share of the draws without an expected layer, from which on there is no interval."""
 
 PORTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
 """Shares of the train part after which the probe is trained again (Voita and Titov 2020, section
@@ -157,73 +153,29 @@ def control_target(types: Sequence[str], counts: npt.NDArray[np.int_], seed: int
     return np.asarray(np.minimum(place, np.flatnonzero(counts)[-1]), dtype=np.int64)
 
 
-def measure_mixes(
+def measure_mix(
     vectors: Sequence[npt.NDArray[Any]],
     fits: Sequence[Fit],
     layers: Sequence[int],
     units: Units,
     seed: int,
     show_progress: bool | None,
-) -> tuple[list[Answers], ScalarMix]:
-    """Train mixes up to each layer, with the penalty of the best one of each, and predict."""
-    losses = [float(one.losses[0].min()) for one in fits]
-    penalties = [fits[int(np.argmin(losses[: last + 1]))].penalties[0] for last in range(len(fits))]
+) -> tuple[Answers, ScalarMix]:
+    """Train mixes of all layers, with the penalty of the best layer, and predict."""
+    penalty = min(fits, key=lambda one: float(one.losses[0].min())).penalties[0]
     train, test = units.of(TRAIN), units.of(TEST)
-    n_classes = len(units.classes)
 
-    def work(seed: int) -> tuple[Int64Array, Float64Array, Any]:
+    def work(seed: int) -> tuple[Int64Array, Float64Array, float]:
         features = [Features(one, units.rows).standardised(train) for one in vectors]
-        model = fit_mixes(features, units.target, n_classes, train, penalties, seed)
-        shares, gain = (one[-1].detach().double().numpy() for one in (model.softmax(), model.gain))
-        return model.predicted(features, test), shares, gain[0]
+        model = fit_mix(features, units.target, len(units.classes), train, penalty, seed)
+        shares = np.exp(model.shares.detach().double().numpy())
+        return model.predicted(features, test), shares / shares.sum(), model.gain.item()
 
     seeds = range(seed, seed + N_SEEDS)
     fitted = run_side_by_side(work, seeds, "mixing layers", show_progress)
-    of_seeds, shares, gains = zip(*fitted, strict=True)
-    predicted = np.stack(of_seeds, axis=1)  # mix, seed, unit
-    gold = units.target[test]
-    answers = [
-        Answers("cumulative mix", layer, of_mix, gold)
-        for layer, of_mix in zip(layers, predicted, strict=True)
-    ]
-    answers.append(Answers("scalar mix", None, predicted[-1], gold))
-    return answers, ScalarMix(tuple(layers), np.stack(shares), np.array(gains))
-
-
-def with_mixes(
-    scores: LayerScores, mix: ScalarMix, estimates: dict[tuple[str, int | None], Estimate]
-) -> LayerScores:
-    """Add the mix and the expected layer to the scores."""
-    mixes = [estimates["cumulative mix", layer] for layer in mix.layers]
-    [value] = expected_layer(mix.layers, np.array([[one.value for one in mixes]]))
-    drawn = expected_layer(mix.layers, np.stack([one.drawn for one in mixes], axis=1))
-    share = float(np.isnan(drawn).mean()) if len(drawn) else 1.0
-    decisions = scores.decisions
-    low = high = np.nan
-    if np.isnan(value):
-        message = "No mix is better than the first layer alone, so there is no expected layer."
-        decisions += (Decision("probing", "no_expected_layer", True, message),)
-    elif share <= MOST_WITHOUT:
-        low, high = interval(drawn, mixes[0].n_units)
-    elif len(drawn):
-        message = f"There is no interval: in {share:.0%} of the resamples, the layers add nothing."
-        decisions += (Decision("probing", "unsure_expected_layer", share, message),)
-    return replace(
-        scores,
-        expected_layer=float(value),
-        expected_layer_interval=(float(low), float(high)),
-        mix=mix,
-        decisions=decisions,
-    )
-
-
-def expected_layer(layers: Sequence[int], scores: Float64Array) -> Float64Array:
-    """Return the layer at which a task is solved on average, (n,), by scores (n, n_layers)."""
-    added = np.diff(scores, axis=1)
-    total = added.sum(axis=1)
-    expected = np.full(len(scores), np.nan)
-    np.divide(added @ np.array(layers[1:], dtype=float), total, out=expected, where=total > 0)
-    return expected
+    predicted, shares, gains = map(np.array, zip(*fitted, strict=True))
+    answers = Answers("scalar mix", None, predicted, units.target[test])
+    return answers, ScalarMix(tuple(layers), shares, gains)
 
 
 def code_lengths(

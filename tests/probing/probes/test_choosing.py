@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from embedtopics import probing
-from embedtopics.evaluation.results import Estimate
 from embedtopics.probing.probes._fit import Fit
 from embedtopics.probing.probes._probe import ProbedVectors, _chosen_layer, _Trained
-from embedtopics.probing.probes._scores import with_mixes
 from embedtopics.probing.probes._units import TEST, label_units
-from embedtopics.probing.results import LayerScores, ProbeScore, ScalarMix
+from embedtopics.probing.results import LayerScores, ProbeScore
 from tests.factories import refuses
 from tests.probing.made import random_states
 from tests.probing.probes.problems import tagged_states
@@ -95,23 +93,3 @@ def test_copies_of_a_sentence_in_other_texts_stand_in_the_order_of_their_texts()
                 for row in units.rows.tolist()]  # fmt: skip
 
     assert order(range(9)) == order([3, 8, 0, 1, 7, 2, 6, 5, 4])
-
-
-@pytest.mark.parametrize(("n_without", "is_known"), [(20, True), (30, False)])
-def test_an_expected_layer_that_many_draws_do_not_have_has_no_interval(n_without, is_known):
-    last = np.full(1000, 0.8)
-    last[:n_without] = 0.5
-    drawn = {
-        ("cumulative mix", layer): Estimate(value, value, value, 9, own, 9)
-        for layer, value, own in [
-            (0, 0.5, np.full(1000, 0.5)), (1, 0.6, np.full(1000, 0.5)), (2, 0.8, last),
-        ]
-    }  # fmt: skip
-    mix = ScalarMix((0, 1, 2), np.full((1, 3), 1 / 3), np.ones(1))
-    found = with_mixes(scores_of(), mix, drawn)
-    assert found.expected_layer == pytest.approx((1 * 0.1 + 2 * 0.2) / 0.3)
-    told = [one.value for one in found.decisions if one.name == "unsure_expected_layer"]
-    if is_known:
-        assert found.expected_layer_interval == (2.0, 2.0) and not told
-    else:
-        assert np.isnan(found.expected_layer_interval).all() and told == [0.03]

@@ -34,8 +34,6 @@ _PANELS = {
     "minus the value by chance": (
         ("corrected self-similarity", "one word in two contexts", PALETTE[0], "circle"),
         ("corrected intra-sentence similarity", "word and its sentence", PALETTE[5], "square"),
-        ("corrected maximum explainable variance", "explained by one direction", PALETTE[2],
-         "diamond"),
     ),
 }  # fmt: skip
 

@@ -33,11 +33,9 @@ def contextualization(
 
     Self-similarity is the mean cosine of two uses of a word in different sentences: 1 for static
     vectors. Intra-sentence similarity is the mean cosine of a word with the mean of its sentence.
-    Maximum explainable variance is the share of the first squared singular value of the uses of a
-    word. All three are also high if all vectors lie in a narrow cone. Hence two baselines: the
-    mean cosine of two different words (anisotropy; every word has the same weight), and the maximum
-    explainable variance of as many uses drawn from all words. "corrected" scores are the
-    differences from the baselines.
+    Both are also high if all vectors lie in a narrow cone. Hence a baseline: the mean cosine of two
+    different words (anisotropy; every word has the same weight). "corrected" scores are the
+    differences from it.
 
     Parameters
     ----------
@@ -92,7 +90,6 @@ class _UsesSample(NamedTuple):
     words: tuple[str, ...]
     rows: Int64Array  # (n_uses,)
     counts: Int64Array  # (n_words,)
-    random: Int64Array  # (n_uses,), as many uses drawn from all words
     sentences: list[Int64Array]  # the units of different sentences
     n_able: int  # words with enough uses
 
@@ -135,7 +132,6 @@ def draw_sample(states: HiddenStates, min_uses: int, seed: int) -> _UsesSample:
         words=tuple(names[word] for word in drawn.tolist()),
         rows=rows[np.concatenate(places)],
         counts=counts,
-        random=np.concatenate([rng.choice(counts.sum(), n, replace=False) for n in counts]),
         sentences=[units[i] for i in np.sort(compared).tolist()],
         n_able=len(eligible),
     )
@@ -144,10 +140,8 @@ def draw_sample(states: HiddenStates, min_uses: int, seed: int) -> _UsesSample:
 def _scores_of(space: Space, sample: _UsesSample, seed: int) -> list[GeometryScore]:
     """Return all measures of a layer, with intervals over resampled words or sentences."""
     raw = space.raw(sample.rows)
-    counts, ends = sample.counts.astype(np.float64), np.cumsum(sample.counts)
-    starts = ends - sample.counts
-    explainable = _first_shares(raw, starts, ends)
-    chance = _first_shares(raw[sample.random], starts, ends)
+    counts = sample.counts.astype(np.float64)
+    starts = np.cumsum(sample.counts) - sample.counts
     raw /= lengths_of(raw)[:, None]
     sums = np.add.reduceat(raw, starts, axis=0)
     alone = np.add.reduceat(np.einsum("ij,ij->i", raw, raw), starts)
@@ -164,13 +158,7 @@ def _scores_of(space: Space, sample: _UsesSample, seed: int) -> list[GeometrySco
         np.divide(cosines, n_pairs, out=mean, where=n_pairs > 0)
         return mean
 
-    by_word = {
-        "self-similarity": similarity,
-        "maximum explainable variance": explainable,
-        "chance variance": chance,
-        "corrected maximum explainable variance": explainable - chance,
-    }
-    scores = means_of_columns(by_word, seed, bounds=None)
+    scores = means_of_columns({"self-similarity": similarity}, seed, bounds=None)
     other = estimate_of_counts(anisotropy, len(between), N_RESAMPLES, seed, bounds=None)
     scores["anisotropy"] = other
     scores["corrected self-similarity"] = difference_of(scores["self-similarity"], other)
@@ -183,12 +171,6 @@ def _scores_of(space: Space, sample: _UsesSample, seed: int) -> list[GeometrySco
         GeometryScore(name, space.layer, one.value, one.low, one.high, one.n)
         for name, one in sorted(scores.items())
     ]
-
-
-def _first_shares(raw: Float64Array, starts: Int64Array, ends: Int64Array) -> Float64Array:
-    """Return the share of the largest squared singular value of each stretch of rows."""
-    grams = (raw[begin:end] @ raw[begin:end].T for begin, end in zip(starts, ends, strict=True))
-    return np.array([np.linalg.eigvalsh(gram)[-1] / np.trace(gram) for gram in grams])
 
 
 def _within(space: Space, sentences: list[Int64Array]) -> Float64Array:

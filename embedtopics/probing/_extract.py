@@ -18,15 +18,17 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_choice
+from embedtopics._utils.checks import checked_choice, checked_count
 from embedtopics._utils.display import progress_bar
 from embedtopics._utils.folders import (
     MANIFEST,
@@ -36,19 +38,20 @@ from embedtopics._utils.folders import (
     write_manifest,
 )
 from embedtopics.decisions import Decision, counted
+from embedtopics.encoders._base import load_error, require_torch
+from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._checkpoint import Recipe
+from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, load_vocabulary
-from embedtopics.encoders.sentence._running import TOKENS_ON_CPU, longest_first, token_batches
-from embedtopics.encoders.sentence._torch import TOKENS_ON_GPU
+from embedtopics.encoders.sentence._running import (
+    TOKENS_ON_CPU,
+    has_gpu,
+    longest_first,
+    token_batches,
+)
+from embedtopics.encoders.sentence._torch import TOKENS_ON_GPU, load_model, silent_transformers
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.probing._layers import Layers, layer_numbers
-from embedtopics.probing._open import (
-    LayeredModel,
-    load_layers,
-    one_core_each,
-    random_model,
-    transformer_of,
-)
 from embedtopics.probing._plan import (
     ExtractionPlan,
     Reading,
@@ -64,6 +67,9 @@ from embedtopics.protocols import FloatArray, Int64Array
 if TYPE_CHECKING:
     import torch
 
+T = TypeVar("T")
+R = TypeVar("R")
+
 KIND = "hidden states"
 VERSION = 1
 _INDEX = ("of_text", "sentences", "spans", "n_pieces")
@@ -71,6 +77,89 @@ _MOST = float(np.finfo(np.float16).max)
 _EXTENSIONS = {"float16": "f16", "float32": "f32"}
 _BLOCK_BYTES = 128_000_000
 """Vectors that are held in memory and written at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class LayeredModel:
+    """A loaded transformer; in a causal one, a word knows nothing of what comes after it."""
+
+    model: Any
+    device: str
+    n_layers: int
+    width: int
+    is_causal: bool = False
+
+
+def transformer_of(encoder: Any) -> SentenceEncoder:
+    """Return the transformer of an encoder."""
+    transformer: SentenceEncoder | None = resolve_encoder(encoder).transformer
+    if transformer is None:
+        expected = "a checkpoint of a transformer, its folder or a SentenceEncoder"
+        raise InputError("encoder", expected, encoder)
+    return transformer
+
+
+def load_layers(recipe: Recipe) -> LayeredModel:
+    """Load a transformer, and see on two sequences that it has all layers, and whether causal."""
+    device = "cuda" if has_gpu() else "cpu"
+    model: Any = load_model(recipe.checkpoint, trust_remote_code=recipe.trusts_code).to(device)
+    import torch
+
+    padding = getattr(model.config, "pad_token_id", None)
+    one, two, three = [token for token in range(4) if token != padding][:3]
+    ids = torch.tensor([[one, two], [one, three]], device=device)
+    mask = torch.ones_like(ids)
+    with torch.inference_mode():
+        states = model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
+    shapes = {tuple(layer.shape) for layer in states}
+    if len(shapes) != 1 or states[0].shape[:2] != ids.shape:
+        expected = f"layers of one shape in {recipe.checkpoint.folder}"
+        raise load_error(expected, sorted(shapes), "choose another checkpoint")
+    is_causal = torch.equal(states[-1][0, 0], states[-1][1, 0])
+    return LayeredModel(model, device, len(states), int(states[0].shape[2]), is_causal)
+
+
+def one_core_each(work: Callable[[T], R], jobs: Iterable[T]) -> Iterator[R]:
+    """Do jobs on as many threads as torch has, each on one; yield the results in order."""
+    torch = require_torch("a model")
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # the order of its sums depends on their number
+    try:
+        with ThreadPoolExecutor(n_threads, "probing", torch.set_num_threads, (1,)) as pool:
+            yield from pool.map(work, jobs)
+    finally:
+        torch.set_num_threads(n_threads)
+
+
+@contextmanager
+def random_model(encoder: Any, random_state: int) -> Iterator[SentenceEncoder]:
+    """Yield an encoder with the same architecture and vocabulary, and freshly drawn weights."""
+    torch = require_torch("a random model")
+    from transformers import AutoConfig, AutoModel
+
+    seed = checked_count(random_state, "random_state", 0)
+    recipe = transformer_of(encoder).recipe
+    checkpoint = recipe.checkpoint
+    trusts_code, architecture = recipe.trusts_code, cast(Any, AutoModel)  # it has no types
+    with tempfile.TemporaryDirectory(prefix="embedtopics-random-") as root:
+        folder = Path(root) / "model"
+        folder.mkdir()
+        # All but the weights that a tokenizer may be made of.
+        for path in (*checkpoint.tokenizer_files, *checkpoint.folder.glob("*_config.json")):
+            shutil.copyfile(path, folder / path.name)
+        with silent_transformers(), torch.random.fork_rng(devices=[]):
+            config = AutoConfig.from_pretrained(
+                checkpoint.folder, local_files_only=True, trust_remote_code=trusts_code
+            )
+            torch.default_generator.manual_seed(seed)  # not those of GPUs
+            model = architecture.from_config(
+                config, dtype=torch.float32, trust_remote_code=trusts_code
+            )
+            model.save_pretrained(folder)
+        encoder = SentenceEncoder(folder, max_length=recipe.max_length)
+        name = f"{recipe.name} (random weights, random_state {seed})"
+        encoder.recipe = replace(encoder.recipe, name=name)
+        yield encoder
 
 
 def pool_block(
@@ -299,9 +388,7 @@ def _extract(
         message = f"The prompt {recipe.prompt!r} is not prepended to the texts."
         decisions.append(Decision("probing", "prompt", recipe.prompt, message))
     if loaded.is_causal:
-        message = (
-            "The model is a decoder: the vectors of a word depend only on the words before it."
-        )
+        message = "The model is a decoder: a vector depends only on the words before it."
         decisions.append(Decision("probing", "causal", True, message))
     note = partial(counted, "probing")
     n_missing = int((plan.n_pieces == 0).sum())
@@ -313,14 +400,11 @@ def _extract(
     message = "numbers exceeded float16, and were clipped to 65,504."
     decisions += note("clipped", n_clipped, message)
     parts = [description[key] for key in ("weights", "max_length", "unit", "pooling")]
+    index = {"of_text": plan.of_text, "spans": plan.spans, "n_pieces": plan.n_pieces}
+    index["sentences"] = number_sentences(reading, plan.of_text, plan.spans[:, 0])
     empty = assemble(
         reading.texts,
-        {
-            "of_text": plan.of_text,
-            "sentences": number_sentences(reading, plan.of_text, plan.spans[:, 0]),
-            "spans": plan.spans,
-            "n_pieces": plan.n_pieces,
-        },
+        index,
         layers=numbers,
         vectors=(),
         unit=description["unit"],

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from embedtopics._utils.checks import checked_choice, resolve_seed
 from embedtopics.corpus._texts import is_missing, normalize_text
 from embedtopics.decisions import Decision, counted
@@ -34,9 +32,6 @@ def gathered(treebanks: Treebanks) -> tuple[list[Sentence], list[str], tuple[Dec
     else:
         several = [treebanks] if isinstance(treebanks, Treebank) else list(treebanks)
         named = [("", one) for one in several]
-    if not named or not all(isinstance(one, Treebank) for _, one in named):
-        expected = "what read_conllu or read_token_table returned, one, several or by part"
-        raise InputError("treebanks", expected, treebanks)
     sentences = [sentence for _, one in named for sentence in one.sentences]
     parts = [part for part, one in named for _ in one.sentences]
     if not sentences:
@@ -220,7 +215,7 @@ def text_task(files: Files, *, label: str = "label", random_state: RandomState =
     for part, path in named:
         table = TableFile(Path(path).expanduser())
         texts += table.texts("text")
-        labels += _labels(table, label)
+        labels += [str(cell).strip() for cell in table.cells(label, _is_label, "a label")]
         parts += [part] * len(table)
     rows, parts, decisions = split([key_of(one) for one in texts], parts, random_state, "texts")
     labels = [labels[place] for place in rows]
@@ -236,17 +231,8 @@ def text_task(files: Files, *, label: str = "label", random_state: RandomState =
     )
 
 
-def _labels(table: TableFile, column: str) -> list[str]:
-    """Return a column of labels as strings; truth values are "true" and "false"."""
-
-    def is_label(cell: Any) -> bool:
-        return not is_missing(cell) and bool(str(cell).strip())
-
-    cells = table.cells(column, is_label, "a label")
-    return [
-        str(cell).lower() if isinstance(cell, bool | np.bool_) else str(cell).strip()
-        for cell in cells
-    ]
+def _is_label(cell: Any) -> bool:
+    return not is_missing(cell) and bool(str(cell).strip())
 
 
 class SentenceLabel(NamedTuple):

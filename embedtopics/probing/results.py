@@ -105,8 +105,8 @@ class HiddenStates(Displayed):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per unit: text, word and position."""
-        columns = {"text": self.of_text, "word": list(self.words), "position": self.position}
-        return pd.DataFrame(columns)
+        words = list(self.words)
+        return pd.DataFrame({"text": self.of_text, "word": words, "position": self.position})
 
 
 LOWER_IS_BETTER = ("bits per label",)
@@ -305,10 +305,9 @@ class Contextualization(ScoreTable[GeometryScore]):
     Parameters
     ----------
     rows : tuple of GeometryScore
-        Measures "self-similarity", "intra-sentence similarity" and "maximum explainable variance";
-        the same with the prefix "corrected", minus their baselines; and the baselines "anisotropy"
-        (mean cosine of two different words) and "chance variance" (maximum
-        explainable variance of as many uses of any words). Layers ascend.
+        Measures "self-similarity" and "intra-sentence similarity"; the same with the prefix
+        "corrected", minus the baseline; and the baseline "anisotropy" (mean cosine of two different
+        words). Layers ascend.
     decisions : tuple of Decision
     encoder : str
     layers : tuple of int
@@ -375,13 +374,9 @@ class Treebank(Displayed):
         """Return the number of sentences."""
         return len(self.sentences)
 
-    @property
-    def n_words(self) -> int:
-        """Words in all sentences."""
-        return sum(len(sentence.words) for sentence in self.sentences)
-
     def _summary(self) -> str:
-        return f"{self.source}: {len(self):,} sentences, {self.n_words:,} words"
+        n_words = sum(len(sentence.words) for sentence in self.sentences)
+        return f"{self.source}: {len(self):,} sentences, {n_words:,} words"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per word: sentence, word, and each of `columns`."""

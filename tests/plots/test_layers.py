@@ -152,7 +152,6 @@ MEASURES = {
     "anisotropy": ("two random words", "y"),
     "corrected self-similarity": ("one word in two contexts", "y2"),
     "corrected intra-sentence similarity": ("word and its sentence", "y2"),
-    "corrected maximum explainable variance": ("explained by one direction", "y2"),
 }
 
 

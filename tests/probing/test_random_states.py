@@ -6,7 +6,7 @@ import pytest
 
 from embedtopics import probing
 from embedtopics.encoders import SentenceEncoder
-from embedtopics.probing._open import random_model
+from embedtopics.probing._extract import random_model
 
 
 @pytest.mark.parametrize("name", ["tiny_bert", "tiny_roberta"])

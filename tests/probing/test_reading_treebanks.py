@@ -36,7 +36,7 @@ def test_words_are_the_units_and_multiword_tokens_their_place(written):
     assert set(first.columns) == set(bank.columns) == set(OTHERS)
     # There is no comment with the text of the second.
     assert (second.text, second.spans) == ("Oui!", ((0, 3), (3, 4)))
-    assert (len(bank), bank.n_words, bank.source) == (2, 8, "made.conllu")
+    assert (len(bank), len(bank.to_frame()), bank.source) == (2, 8, "made.conllu")
     assert [(d.name, d.value) for d in bank.decisions] == [
         ("multiword_tokens", 1), ("empty_nodes", 1),
     ]  # fmt: skip
@@ -217,4 +217,4 @@ def test_quotes_that_are_never_closed(written):
 )  # fmt: skip
 def test_published_counts(data_folder, name, n_sentences, n_words):
     bank = read_token_table(data_folder / f"{name}.tsv.gz")
-    assert (len(bank), bank.n_words) == (n_sentences, n_words)
+    assert (len(bank), len(bank.to_frame())) == (n_sentences, n_words)

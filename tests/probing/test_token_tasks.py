@@ -51,7 +51,7 @@ def test_what_is_no_question():
         ("task", treebank(sentence("a b", upos="X X")), "upos"),
         ("treebanks", {"train": bank}, "upos"),
         ("treebanks", {"train": bank, "test": bank, "gold": bank}, "upos"),
-        ("treebanks", "file.conllu", "upos"), ("treebanks", [], "upos"),
+        ("treebanks", [], "upos"),
         ("the part train", {"train": bank, "test": bank}, "upos"),
     ]:  # fmt: skip
         with refuses(parameter):

@@ -17,7 +17,7 @@ import torch
 
 from embedtopics._utils.display import progress_bar
 from embedtopics.errors import InputError
-from embedtopics.probing._open import one_core_each
+from embedtopics.probing._extract import one_core_each
 from embedtopics.protocols import FloatArray, Int64Array
 
 T = TypeVar("T")

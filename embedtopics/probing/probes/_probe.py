@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -89,8 +90,8 @@ def probe(
         with metrics "accuracy", "macro F1", "selectivity", "bits per label" and "compression".
         Baselines are "majority", the most frequent class of the train part; "word type", the most
         frequent class of the word in the train part, and the majority for a new word; and
-        "embedding layer", layer 0. 95 % intervals are over resampled test sentences, without
-        refitting.
+        "embedding layer", layer 0. Texts have no word type. 95 % intervals are over resampled test
+        sentences, without refitting.
 
     Raises
     ------
@@ -136,12 +137,8 @@ def probe(
         answers.append(mixed)
     scores = _scores(answers, units, seed)
     if description_length:
-        lengths = run_side_by_side(
-            lambda one: code_lengths(one, units, targets, seed),
-            probed,
-            "encoding labels",
-            show_progress,
-        )
+        encode = partial(code_lengths, units=units, target=targets, seed=seed)
+        lengths = run_side_by_side(encode, probed, "encoding labels", show_progress)
         scores += chain.from_iterable(lengths)
     known_types = [_known_types(units)] if control else []
     return LayerScores(
@@ -152,7 +149,7 @@ def probe(
         n_train=len(units.of(TRAIN)),
         n_dev=len(units.of(DEV)),
         n_test=len(units.of(TEST)),
-        decisions=(*units.decisions, *_absent(states), _penalties(trained), *known_types),
+        decisions=(*units.decisions, _penalties(trained), *known_types),
         mix=learned,
         chosen_layer=_chosen_layer(trained),
     )
@@ -167,14 +164,11 @@ class _Trained(NamedTuple):
 
 
 def _baseline_vectors(
-    states: HiddenStates,
-    random_states: HiddenStates | None,
-    layers: Sequence[int],
-    is_layer_0_probed: bool,
+    states: HiddenStates, random_states: HiddenStates | None, layers: Sequence[int], has_0: bool
 ) -> list[ProbedVectors]:
     """Return the vectors of the embedding layer, unless it is probed, and of a random model."""
     sources = []
-    if 0 in states.layers and not is_layer_0_probed:
+    if 0 in states.layers and not has_0:
         sources.append(ProbedVectors("embedding layer", 0, states.layer(0), is_baseline=True))
     if random_states is None:
         return sources
@@ -233,19 +227,6 @@ def _known_types(units: Units) -> Decision:
         "can be solved only for these."
     )
     return Decision("probing", "known_types", share, message)
-
-
-def _absent(states: HiddenStates) -> list[Decision]:
-    """Report the baselines that the states do not allow."""
-    reasons = {}
-    if 0 not in states.layers:
-        reasons["embedding layer"] = "layer 0 is not among the states"
-    if states.unit == "text":
-        reasons["word type"] = "whole texts do not recur as words do"
-    return [
-        Decision("probing", "no_baseline", name, f"There is no baseline {name!r}: {reason}.")
-        for name, reason in reasons.items()
-    ]
 
 
 def _penalties(trained: Sequence[_Trained]) -> Decision:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -239,7 +238,7 @@ SAME = 1e-12
 def word_map(states: HiddenStates, word: str | Sequence[str]) -> WordMap:
     """Project all uses of a word onto a plane at each layer.
 
-    Of more than 1,000 uses, a hash of the texts selects those that are shown. The normalized
+    Of more than 1,000 uses, those that are shown are drawn at random. The normalized
     vectors of a layer are projected onto their first two principal components. Each map is then
     rotated or reflected, without scaling, to fit the map of the next layer (orthogonal Procrustes).
     A second, joint plane shows the paths of the uses through the layers: the first two principal
@@ -267,13 +266,10 @@ def word_map(states: HiddenStates, word: str | Sequence[str]) -> WordMap:
     message = "uses have no token, and so no vector, and are left out."
     decisions = counted("probing", "missing", len(every) - len(rows), message)
     if len(rows) > MOST_USES:
-        message = f"{MOST_USES:,} of {len(rows):,} uses are shown, selected by a hash of the texts."
+        message = f"{MOST_USES:,} of {len(rows):,} uses are shown, drawn at random."
         decisions.append(Decision("probing", "sampled", MOST_USES, message))
-        digests = []
-        for text, begin in zip(states.of_text[rows], states.spans[rows, 0], strict=True):
-            content = f"{begin} {states.texts[text]}".encode("utf-8", "surrogatepass")
-            digests.append(blake2b(content, digest_size=16).digest())
-        rows = rows[np.sort(sorted(range(len(rows)), key=digests.__getitem__)[:MOST_USES])]
+        drawn = np.random.default_rng(0).choice(len(rows), MOST_USES, replace=False)
+        rows = np.sort(rows[by_text(states, rows)][drawn])
     # Sums of floating-point numbers depend on the order; that of the texts must not show.
     order = np.array(by_text(states, rows))
     vectors = [open_space(states, layer).unit(rows[order]) for layer in states.layers]

@@ -120,7 +120,7 @@ def test_the_embedding_layer_and_a_random_model_are_baselines(few_steps):
     assert value(scores, "probe", "accuracy", 2) > 0.9
     kept = replace(STATES, layers=(1, 2), vectors=STATES.vectors[1:])
     scores = probing.probe(kept, TAGGED, layers=2)
-    assert [d.value for d in scores.decisions if d.name == "no_baseline"] == ["embedding layer"]
+    assert not scores.of(what="embedding layer")
 
 
 def test_results_do_not_depend_on_the_order_of_the_texts(few_steps):
@@ -176,7 +176,7 @@ def test_states_of_whole_texts_are_probed(few_steps):
     tags = ["yes" if one else "no" for one in label]
     scores = probing.probe(states, tags)
     assert scores.best().value > 0.95
-    assert "word type" in [d.value for d in scores.decisions if d.name == "no_baseline"]
+    assert not scores.of(what="word type")
     task = ProbeTask("t", "text", states.texts, tuple((tag,) for tag in tags))
     assert probing.probe(states, task).rows == scores.rows
     with refuses("control"):

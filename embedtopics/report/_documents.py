@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from embedtopics._utils.checks import require
-from embedtopics._utils.folders import replacing_file
+from embedtopics._utils.folders import flush_file, replacing_file
 from embedtopics.plots._theme import cut
 
 LENGTH, CELL, LONG, MAX_ROWS = 8000, 4000, 700, 200
@@ -30,7 +30,7 @@ MARKDOWN = re.compile(r"[\\`*_\[\]|#<>~]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 
 TEX = str.maketrans({character: f"\\{character}" for character in "&%$#_{}"} | {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "…": r"\dots{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "…": r"\dots{}", "[": "{[}", "*": "{*}",
 })  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def html_sections(sections: Sequence[Section]) -> str:
     numbers = count()
 
     def heading(line: str) -> str:
-        name = re.sub(r"\W+", "-", line.lower()).strip("-")
+        name = re.sub(r"\W+", "-", line.lower()).strip("-") or "-"
         return f'<section id="{name}">\n<h2>{text(line)}</h2>'
 
     def paragraph(line: str) -> str:
@@ -189,6 +189,7 @@ def write_page(page: str, path: Path) -> Path:
     """Write a page to a temporary file and move it, so that the page is complete or absent."""
     with replacing_file(path) as temporary:
         temporary.write_text(page, encoding="utf-8", newline="\n")
+        flush_file(temporary)
     return path
 
 
@@ -290,6 +291,7 @@ def _write_word(title: str, sections: Sequence[Section], path: Path) -> None:
     _shown(sections, heading, paragraph, items, table)
     with replacing_file(path) as fresh:
         document.save(fresh)
+        flush_file(fresh)
 
 
 FORMATS: dict[str, Callable[[str, Sequence[Section], Path], None]] = {

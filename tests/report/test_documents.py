@@ -3,6 +3,7 @@
 import re
 
 import docx
+import pandas as pd
 import pytest
 
 from embedtopics import report, topics
@@ -45,7 +46,7 @@ def read(path):
         ("textless", "<"), ("textgreater", ">"),
     ):  # fmt: skip
         text = text.replace(f"\\{command}{{}}", character)
-    return re.sub(r"\\([&%$#_{}])", r"\1", text)
+    return re.sub(r"\\([&%$#_{}])", r"\1", re.sub(r"\{([\[*])\}", r"\1", text))
 
 
 @pytest.mark.parametrize("suffix", DOCUMENTS)
@@ -87,6 +88,17 @@ def test_markdown_and_latex_hold_no_markup_of_texts(result, tmp_path):
     assert not re.search(
         r"(?<!\\)[%$#_^~](?!\w*\})", latex.split("\\maketitle")[1].replace("\\_", "")
     )
+
+
+def test_texts_are_no_options_of_latex(result, tmp_path):
+    """A bracket or a star after the end of a row, or after an item, is an option of it."""
+    result = topics.rename(result, {0: "[2em] first", 1: "*second"})
+    path = report.write_report(
+        result, tmp_path / "s.tex", tables={"[a]": pd.DataFrame({"x": "[b]"}, [0])}
+    )
+    latex = path.read_text("utf-8")
+    assert "[2em] first" in read(path) and "*second" in read(path)
+    assert not re.search(r"(\\\\|\\item)\s*[\[*]", latex)
 
 
 def test_addresses_in_texts_are_no_links_in_markdown(result, tmp_path):

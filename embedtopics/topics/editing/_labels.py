@@ -137,9 +137,13 @@ def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
     """Return the rows that are not blank, each with its number in a spreadsheet."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        expected, remedy = "a file of UTF-8 text", "save the table as CSV UTF-8"
-        raise InputError("labels", expected, found=f"{path} ({error})", remedy=remedy) from error
+    except OSError as error:
+        reason = f"{path} ({error.strerror or error})"
+        raise InputError("labels", "a readable file", found=reason) from error
+    except UnicodeDecodeError as error:
+        row = error.object[: error.start].count(b"\n") + 1
+        expected, remedy = f"UTF-8 text in {path}", "save the table as CSV UTF-8"
+        raise InputError("labels", expected, remedy=remedy, found="other bytes", row=row) from error
     delimiter = max(DELIMITERS, key=next(iter(text.splitlines()), "").count)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     return [(n, cells) for n, cells in enumerate(rows, 1) if any(cell.strip() for cell in cells)]

@@ -154,8 +154,8 @@ def _number_groups(
     decisions: tuple[Decision, ...] = ()
     code_of = {}
     if len(names) > MAX_GROUPS:
-        largest = set(sorted(names, key=lambda name: -sizes[name])[: MAX_GROUPS - 1])
-        n_rest, names = len(names) - len(largest), [name for name in names if name in largest]
+        several = set(sorted(names, key=lambda name: -sizes[name])[: MAX_GROUPS - 1])
+        n_rest, names = len(names) - len(several), [name for name in names if name in several]
         code_of = dict.fromkeys(sizes.index, len(names))
         other = OTHER
         while other in names:  # a group of this name in the data stays separate

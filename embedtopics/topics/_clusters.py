@@ -108,7 +108,8 @@ class ClusterTree:
     """The clusters of documents at every resolution; `weights` (n_documents,) are the tree's.
 
     The hierarchy gives the dense groups of a smallest size, from which k-means divides the
-    documents. Its partition is merged or divided into other numbers, and each one is refined.
+    documents. Its partition is merged or divided into other numbers, and each one is refined. A
+    tree with a `source` has the partitions of that tree.
     """
 
     tree: SpanningTree
@@ -117,6 +118,7 @@ class ClusterTree:
     is_uninformative: UninformativeTest
     constrained_cut: Callable[[ClusterTree, Resolution], ClusterCut] | None = None
     judge: Judge | None = None
+    source: ClusterTree | None = None
 
     def cut(self, resolution: Resolution) -> ClusterCut:
         """Cut clusters at a resolution, with the constraints applied."""
@@ -198,17 +200,17 @@ class ClusterTree:
 
     @cached_property
     def _refined(self) -> dict[int, Int64Array]:
-        return {}
+        return {} if self.source is None else self.source._refined
 
-    def share_partitions(self, other: ClusterTree) -> None:
-        """Take over the partitions of another tree if they start from the same groups."""
+    def sharing(self, other: ClusterTree) -> ClusterTree:
+        """Return this tree, with the partitions of another if those start from the same groups."""
         one, two = self._auto, other._auto
-        if (
+        is_same = (
             np.array_equal(self.partitioner.coordinates, other.partitioner.coordinates)
             and np.array_equal(one.clustering.labels, two.clustering.labels)
             and np.array_equal(one.is_informative, two.is_informative)
-        ):
-            self.__dict__.update(partitions=other.partitions, _refined=other._refined)
+        )
+        return dataclasses.replace(self, source=other) if is_same else self
 
     def _heights(self, n_topics: int) -> Float64Array:
         """Return the heights of the merges of a partition, in order."""
@@ -266,6 +268,8 @@ class ClusterTree:
     @cached_property
     def partitions(self) -> PartitionTree:
         """Partitions of the documents into any number of clusters, nested around that of "auto"."""
+        if self.source is not None:
+            return self.source.partitions
         informative = self._auto.is_informative
         if informative.sum() < 2:
             return PartitionTree(self.partitioner, self.partitioner.into(FEW_CLUSTERS))

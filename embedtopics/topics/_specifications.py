@@ -196,8 +196,8 @@ def _fits(
             fitted = fresh.set_params(encoder=once).fit(corpus).result_
             yield (name, first, seed, str(words), truncation), fitted
             clusters: Any = clusters_of(fitted) if others else None
-            if before is not None:  # words change the clusters, but hardly the partitions
-                clusters.share_partitions(before)
+            if before is not None:  # fits that differ in words alone start from the same groups
+                clusters = clusters.sharing(before)
             before = clusters
             for number in others:
                 try:

@@ -165,9 +165,8 @@ def test_trees_that_start_from_the_same_groups_share_their_partitions(corpus):
         for words in ("auto", "lemmas")
     ]
     one, two, alone = (clusters_of(fits[i]) for i in (0, 1, 1))
-    two.share_partitions(one)
+    two = two.sharing(one)
     assert two.partitions is one.partitions
     np.testing.assert_array_equal(two.partition(9), alone.partition(9))
     other = clusters_of(et.TopicModel("lsa", n_topics=6).fit(corpus).result_)
-    other.share_partitions(one)
-    assert other.partitions is not one.partitions
+    assert other.sharing(one) is other

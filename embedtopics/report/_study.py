@@ -198,7 +198,7 @@ def _topics_on_page(result: TopicResult) -> list[str]:
     colors, rows = topic_colors(result), []
     for theme in result.themes:
         if len(result.themes) < result.n_topics:
-            label, n = text(theme.label, 80), len(theme.topics)
+            label, n = text(theme.label, 80), spell_count(len(theme.topics), "topic", "topics")
             rows.append(_part("theme", theme=theme, label=label, n=n))
         for topic in (result.topics[i] for i in theme.topics):
             row = _part(

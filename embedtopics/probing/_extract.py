@@ -388,7 +388,7 @@ def _extract(
         message = f"The prompt {recipe.prompt!r} is not prepended to the texts."
         decisions.append(Decision("probing", "prompt", recipe.prompt, message))
     if loaded.is_causal:
-        message = "The model is a decoder: a vector depends only on the words before it."
+        message = "The model is a decoder: a vector depends on its word and those before it."
         decisions.append(Decision("probing", "causal", True, message))
     note = partial(counted, "probing")
     n_missing = int((plan.n_pieces == 0).sum())

@@ -164,11 +164,11 @@ class _Trained(NamedTuple):
 
 
 def _baseline_vectors(
-    states: HiddenStates, random_states: HiddenStates | None, layers: Sequence[int], has_0: bool
+    states: HiddenStates, random_states: HiddenStates | None, layers: Sequence[int], probes_0: bool
 ) -> list[ProbedVectors]:
     """Return the vectors of the embedding layer, unless it is probed, and of a random model."""
     sources = []
-    if 0 in states.layers and not has_0:
+    if 0 in states.layers and not probes_0:
         sources.append(ProbedVectors("embedding layer", 0, states.layer(0), is_baseline=True))
     if random_states is None:
         return sources
@@ -205,6 +205,7 @@ def _train(source: ProbedVectors, units: Units, targets: Int64Array, seed: int) 
 
 
 def _scores(answers: Sequence[Answers], units: Units, seed: int) -> list[ProbeScore]:
+    """Return the accuracy and macro F1 of all answers, and the selectivity of probes."""
     estimates = measured(answers, units.group[units.of(TEST)], len(units.classes), seed)
     keys = [(one.what, one.layer) for one in answers]
     accuracies = {key: accuracy for key, (accuracy, _) in zip(keys, estimates, strict=True)}

@@ -209,7 +209,7 @@ def agreement_with_people(names: tuple[str, ...], labels: pd.Series, gold: Any) 
     codes = {name: code for code, name in enumerate(names)}
     is_gold = people.notna().to_numpy()
     if not is_gold.any():
-        raise InputError("gold", "given for some texts", found="none")
+        raise InputError("gold", "labels of at least one text", found="none")
     if (unknown := is_gold & ~people.isin(codes).to_numpy()).any():
         row = int(unknown.argmax())
         raise InputError(
@@ -243,7 +243,8 @@ def classifier(state: StudyState, method: str | None, options: dict[str, Any]) -
     names, labels = state.records.names, list(labelled.values())
     y, names, decisions = without_rare_labels(labels, names, state.is_multilabel)
     if not names:
-        raise InputError("labels", "of texts outside the test part; label more texts", found="none")
+        expected = "labels of at least one text outside the test part"
+        raise InputError("labels", expected, found="none", remedy="label more texts")
     pairs, head = state.records.pairs, KINDS[state.kind]
     method = method or ("frozen" if pairs else "auto")
     options = {"head": head, "classes": names, "method": method, "pairs": pairs, **options}

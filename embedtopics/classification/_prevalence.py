@@ -151,9 +151,15 @@ def measure(
     sample = Sample.of(weight, np.zeros(len(rows)), unit)
     data = read.metadata.iloc[rows].reset_index(drop=True)
     return Measurement.of_columns(
-        "class", tuple(predictions.classes.tolist()), predictions.truth,
-        predictions.probabilities, predictions.predicted, sample, data, predictions.decisions,
-    )  # fmt: skip
+        name="class",
+        classes=tuple(predictions.classes.tolist()),
+        truth=predictions.truth,
+        proxy=predictions.probabilities,
+        naive=predictions.predicted,
+        sample=sample,
+        data=data,
+        decisions=predictions.decisions,
+    )
 
 
 def _units(corpus: Corpus, units: Any) -> Int64Array:

@@ -20,14 +20,20 @@ from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     from embedtopics.corpus._corpus import Corpus
-    from embedtopics.topics.results import Specifications
+    from embedtopics.topics.results import Specifications, TopicResult
 
-RECORD, ENOUGH = "study.json", 0.9
-"""File of a run, and share of the specifications from which a hypothesis is called supported."""
+RECORD = "study.json"
+"""File that records a run."""
+
+SUPPORTED = 0.9
+"""Smallest share of the specifications with which a hypothesis is called supported."""
+
+# Keys of a plan, of its choices and of its hypotheses.
 COLUMNS = ("text", "id", "time", "group")
-CHOICES = ("encoders", "n_topics", "seeds", "words", "truncation")
 KEYS = ("title", "date", "corpus", *COLUMNS, "question", "choices", "exclude", "hypotheses")
-HYPOTHESIS, SIGNS = ("name", "topic", "quantity", "conclusion"), ("above 0", "below 0")
+CHOICES = ("encoders", "n_topics", "seeds", "words", "truncation")
+HYPOTHESIS = ("name", "topic", "quantity", "conclusion")
+SIGNS = ("above 0", "below 0")
 
 
 def study(
@@ -37,54 +43,100 @@ def study(
     ] = Path("study"),
 ) -> None:
     """Run a frozen plan: answer its question with all choices, and test its hypotheses."""
-    from embedtopics.corpus._table_files import write_table
-    from embedtopics.encoders._registry import resolve_encoder
-    from embedtopics.plots import specifications as draw
-    from embedtopics.topics import TopicModel, specifications
+    from embedtopics.topics import specifications
 
     content, digest = _read(plan)
-    first = json.loads((out / RECORD).read_text("utf-8")) if (out / RECORD).is_file() else None
-    if first is None and out.exists() and any(out.iterdir()):
-        raise InputError(f"{out} holds other files; choose another folder with --out")
-    target = out if first is None else out / f"run-{len([*out.glob('run-*')]) + 2}"
+    first = _first_run(out)
+    target = out
+    if first is not None:
+        target = out / f"run-{len(list(out.glob('run-*'))) + 2}"
+
+    # The main study takes the first of each list of choices; the specifications cross them all.
     corpus, excluded = _corpus(plan, content)
-    choices = {name: content["choices"].get(name, ["auto"]) for name in CHOICES}
-    choices["seeds"] = content["choices"].get("seeds", [0])
-    if empty := [name for name, values in choices.items() if not values]:
-        raise InputError(empty[0], "a list with at least one choice", [])
-    encoder, n_topics, seed, words, truncation = (values[0] for values in choices.values())
-    options = {} if truncation == "auto" else {"long_texts": truncation}
-    encoder = resolve_encoder(encoder, cached=True, **options)
-    model = TopicModel(encoder, n_topics=n_topics, words=words, random_state=seed).fit(corpus)
-    main = model.result_
+    choices = _choices(content["choices"])
+    main = _fit(corpus, {name: values[0] for name, values in choices.items()})
     answers = specifications(corpus, **choices, question=content["question"], main=main)
-    texts = hashlib.sha256(main.documents.hashes.tobytes()).hexdigest()
-    departures = [
-        *_departures(plan, content, first, texts),
-        *(
-            f"{row.encoder} has {row.n_fitted} topics, not {row.n_topics}"
-            for row in answers.choices.drop_duplicates(["encoder", "n_topics"]).itertuples()
-            if isinstance(row.n_topics, int) and row.n_fitted != row.n_topics
-        ),
-    ]
+
+    texts_digest = hashlib.sha256(main.documents.hashes.tobytes()).hexdigest()
+    departures = [*_departures(plan, content, first, texts_digest), *_missed_numbers(answers)]
     hypotheses = [_tested(answers, one) for one in content.get("hypotheses", ())]
-    show.write_results_folder(main, target, title=content.get("title"))
-    summary = answers.summary.assign(departures="; ".join(departures))
-    for name, table in (("specifications", answers.to_frame()), ("summary", summary)):
-        write_table(table, target / f"{name}.csv")
-    draw(answers, *(hypotheses[0]["shown"] if hypotheses else ())).write_html(target / "curve.html")
     record = {
-        "plan_sha256": digest, "date": content["date"], "run": datetime.date.today(),
-        "texts_sha256": texts, "excluded": excluded, "departures": departures,
-        "hypotheses": hypotheses, "verdict": answers.verdict, "plan": content,
-    }  # fmt: skip
-    (target / RECORD).write_text(json.dumps(record, indent=1, default=str) + "\n", "utf-8")
+        "plan_sha256": digest,
+        "date": content["date"],
+        "run": datetime.date.today(),
+        "texts_sha256": texts_digest,
+        "excluded": excluded,
+        "departures": departures,
+        "hypotheses": hypotheses,
+        "verdict": answers.verdict,
+        "plan": content,
+    }
+    show.write_results_folder(main, target, title=content.get("title"))
+    _write_answers(target, answers, record)
     shutil.copyfile(plan, target / "plan.toml")
+
     show.say(f"plan of {content['date']} (sha256 {digest[:12]}): {answers!r}")
-    show.print_notes(f"departure from the plan: {one}" for one in departures)
-    for one in hypotheses or [{"said": sentence} for sentence in answers.verdict]:
-        show.say(f"\n{one['said']}")
+    show.print_notes(f"departure from the plan: {departure}" for departure in departures)
+    findings = [hypothesis["said"] for hypothesis in hypotheses] or answers.verdict
+    for finding in findings:
+        show.say(f"\n{finding}")
     typer.echo(f"\nwritten to {show.printable(str(target))}")
+
+
+def _first_run(out: Path) -> Any:
+    """Return the record of the first run in a folder; None if there is no run yet."""
+    if (out / RECORD).is_file():
+        return json.loads((out / RECORD).read_text("utf-8"))
+    if out.exists() and any(out.iterdir()):
+        raise InputError(f"{out} holds other files; choose another folder with --out")
+    return None
+
+
+def _choices(planned: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """Return the choices of a plan, with the default of each that it leaves out."""
+    choices = {name: planned.get(name, ["auto"]) for name in CHOICES}
+    choices["seeds"] = planned.get("seeds", [0])
+    for name, values in choices.items():
+        if not values:
+            raise InputError(name, "a list with at least one choice", [])
+    return choices
+
+
+def _fit(corpus: Corpus, choice: Mapping[str, Any]) -> TopicResult:
+    """Fit the topics of the main study."""
+    from embedtopics.encoders._registry import resolve_encoder
+    from embedtopics.topics import TopicModel
+
+    options = {}
+    if choice["truncation"] != "auto":
+        options["long_texts"] = choice["truncation"]
+    model = TopicModel(
+        resolve_encoder(choice["encoders"], cached=True, **options),
+        n_topics=choice["n_topics"],
+        words=choice["words"],
+        random_state=choice["seeds"],
+    )
+    return model.fit(corpus).result_
+
+
+def _write_answers(target: Path, answers: Specifications, record: Mapping[str, Any]) -> None:
+    """Write the tables, the curve and the record of a run."""
+    from embedtopics.corpus._table_files import write_table
+    from embedtopics.plots import specifications as draw
+
+    write_table(answers.to_frame(), target / "specifications.csv")
+    summary = answers.summary.assign(departures="; ".join(record["departures"]))
+    write_table(summary, target / "summary.csv")
+
+    # The curve shows the first hypothesis, without one the first answer.
+    topic = None
+    quantity = None
+    if record["hypotheses"]:
+        topic, quantity = record["hypotheses"][0]["shown"]
+    draw(answers, topic, quantity).write_html(target / "curve.html")
+
+    text = json.dumps(record, indent=1, default=str)
+    (target / RECORD).write_text(text + "\n", "utf-8")
 
 
 def _read(plan: Path) -> tuple[dict[str, Any], str]:
@@ -154,22 +206,39 @@ def _departures(plan: Path, content: Mapping[str, Any], first: Any, texts: str) 
         yield "the texts are not those of the first run"
 
 
+def _missed_numbers(answers: Specifications) -> Iterator[str]:
+    """Yield a departure for each planned number of topics that a fit did not reach."""
+    rows = answers.choices.drop_duplicates(["encoder", "n_topics"])
+    for row in rows.itertuples():
+        if isinstance(row.n_topics, int) and row.n_fitted != row.n_topics:
+            yield f"{row.encoder} has {row.n_fitted} topics, not {row.n_topics}"
+
+
 def _tested(answers: Specifications, hypothesis: Mapping[str, Any]) -> dict[str, Any]:
-    """Return in how many specifications a hypothesis holds, and say so."""
+    """Return a hypothesis with the share of the specifications in which it holds, in words too."""
     from embedtopics.topics import find
 
+    # The topic and the quantity that the plan names by their words.
     topic = int(find(answers.main, hypothesis["topic"], n_topics=1, by="terms")["topic"].iloc[0])
     rows = answers.estimates[answers.estimates["topic"] == topic]
     rows = rows[rows["quantity"].str.startswith(hypothesis["quantity"])]
     if rows.empty:
         expected = f"the beginning of one of {', '.join(answers.summary['quantity'].unique())}"
         raise InputError("quantity", expected, hypothesis["quantity"])
-    quantity, label = rows["quantity"].iloc[0], rows["label"].iloc[0]
+    quantity = rows["quantity"].iloc[0]
+    label = rows["label"].iloc[0]
     rows = rows[rows["quantity"] == quantity]
+
+    # It holds where the whole interval is on its side of 0.
     sign = hypothesis.get("conclusion", SIGNS[0])
-    share = float((rows["low"] > 0 if sign == SIGNS[0] else rows["high"] < 0).mean())
-    name, verdict = hypothesis.get("name", label), "not " * (share < ENOUGH) + "supported"
+    holds = rows["low"] > 0 if sign == "above 0" else rows["high"] < 0
+    share = float(holds.mean())
+    verdict = "supported" if share >= SUPPORTED else "not supported"
+
+    name = hypothesis.get("name", label)
     place = answers.summary.query("topic == @topic and quantity == @quantity").index[0]
-    claim = f"{name} ({label}; {quantity}; {sign}): in {share:.0%} of {len(rows)} specifications, "
-    claim += f"{verdict}. In detail: {answers.verdict[place]}"
-    return {**hypothesis, "share": share, "said": claim, "shown": (topic, quantity)}
+    said = (
+        f"{name} ({label}; {quantity}; {sign}): in {share:.0%} of {len(rows)} specifications, "
+        f"{verdict}. In detail: {answers.verdict[place]}"
+    )
+    return {**hypothesis, "share": share, "said": said, "shown": (topic, quantity)}

@@ -181,18 +181,36 @@ FIELD_SEPARATOR = "\n\n"
 
 
 def _join_columns(table: DocumentTable, names: Sequence[str]) -> DocumentTable:
-    """Put the texts of several columns into the last; the others keep theirs."""
-    if not names or len({*names}) < len(names):
+    """Join the texts of several columns, row by row, into the last of these columns.
+
+    The other columns keep their cells, as text.
+    """
+    if not names or len(set(names)) < len(names):
         raise InputError("text", "a column or several different ones", names)
-    frame = table.frame[[find_column(table, name, "text") for name in names]].astype(object)
-    absent = [*MISSING_MARKERS] if table.cells_only else []
-    frame = frame.map(str).astype(object).where(frame.notna() & ~frame.isin(absent), None)
-    present = ([t for t in row if t is not None] for row in frame.itertuples(index=False))
-    joined = [
-        FIELD_SEPARATOR.join(filter(str.strip, texts)) if texts else None for texts in present
-    ]
-    frame[names[-1]] = pd.Series(joined, frame.index, object)
-    return replace(table, frame=table.frame.assign(**{str(name): frame[name] for name in frame}))
+    columns = [find_column(table, name, "text") for name in names]
+
+    # Each cell as text, None if it is missing.
+    cells = table.frame[columns].astype(object)
+    is_absent = cells.isna()
+    if table.cells_only:
+        is_absent |= cells.isin([*MISSING_MARKERS])
+    texts = cells.map(str).astype(object).where(~is_absent, None)
+
+    joined = [_join_cells(row) for row in texts.itertuples(index=False)]
+    texts[columns[-1]] = pd.Series(joined, index=texts.index, dtype=object)
+
+    frame = table.frame.copy()
+    for column in columns:
+        frame[column] = texts[column]
+    return replace(table, frame=frame)
+
+
+def _join_cells(cells: Iterable[str | None]) -> str | None:
+    """Join the cells of a row without the blank ones; None if all are missing."""
+    present = [cell for cell in cells if cell is not None]
+    if not present:
+        return None
+    return FIELD_SEPARATOR.join(cell for cell in present if cell.strip())
 
 
 def read_table(
@@ -204,28 +222,45 @@ def read_table(
 ) -> dict[str, Any]:
     """Return the fields of a corpus from the columns of a table; see `Corpus`."""
     notes = list(table.notes)
+
+    # Find the column of the texts: the last of several, the named one, or the likeliest.
     text_columns: list[str] | None = None
     if isinstance(text, list | tuple):
         text_columns = list(text)
-        table, text = _join_columns(table, text_columns), text_columns[-1]
+        table = _join_columns(table, text_columns)
+        text = text_columns[-1]
     if text is None:
         text, decision = guess_text_column(table)
         notes.append(decision)
     find_column(table, text, "text")
     check_text_column(table, text)
+
+    # A file of plain cells has no missing values: markers such as "NA" stand for them.
     values: Sequence[object] = table.frame[text].tolist()
     if table.cells_only:
-        values = [value if is_missing(value) else str(value) for value in values]
-        n_markers = sum(value in MISSING_MARKERS for value in values)
-        values = [None if value in MISSING_MARKERS else value for value in values]
+        cells = [value if is_missing(value) else str(value) for value in values]
+        values = [None if cell in MISSING_MARKERS else cell for cell in cells]
+        n_markers = sum(cell in MISSING_MARKERS for cell in cells)
         if n_markers:
             message = f'{n_markers} cells of column {text!r} such as "NA" are read as missing.'
             notes.append(Decision("corpus", "missing_markers", n_markers, message))
+
+    # Columns with texts and ids are no metadata.
+    used = [text]
     ids: Iterable[object] | None = table.ids
     if id is not None:
+        used.append(id)
         ids = table.frame[find_column(table, id, "id")].tolist()
-    used, what = [text] if id is None else [text, id], f"{table.source}: column {text!r}"
-    fields = _fields(table, values, what, ids, used, {"time": time, "group": group}, notes)
+
+    fields = _fields(
+        table,
+        values,
+        what=f"{table.source}: column {text!r}",
+        ids=ids,
+        used=used,
+        roles={"time": time, "group": group},
+        notes=notes,
+    )
     return {**fields, "text_column": text_columns or text}
 
 

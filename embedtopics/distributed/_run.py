@@ -194,9 +194,12 @@ def _claim(folder: Path, manifest: Manifest, about: dict[str, Any]) -> None:
         if different:
             raise InputError("out", "a new folder", found=f"{folder}, whose {different[0]} differs")
         if changed:
-            state = f"{len(changed):,} changed or missing shards, such as one of {changed[0]}"
-            expected = f"as when {folder} was created"
-            raise InputError("files", expected, found=state, remedy="choose another folder")
+            raise InputError(
+                "files",
+                f"the files that {folder} was created from",
+                found=f"{len(changed):,} changed or missing shards, such as one of {changed[0]}",
+                remedy="choose another folder",
+            )
     try:
         (folder / ERRORS).mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -216,25 +217,74 @@ class Measurement:
         frame = pd.DataFrame(index=range(n)) if data is None else data.reset_index(drop=True)
         if len(frame) != n:
             raise InputError("data", "a row for each gold value", found=f"{len(frame):,} rows")
-        self._set(name, classes, truth, proxy, naive, sample, frame, tuple(decisions))
+        self._set(
+            name=name,
+            classes=classes,
+            truth=truth,
+            proxy=proxy,
+            naive=naive,
+            sample=sample,
+            data=frame,
+            decisions=tuple(decisions),
+        )
 
-    def _set(self, *values: Any) -> None:
-        for field, value in zip(self.__dataclass_fields__, values, strict=False):
-            object.__setattr__(self, field, value)
+    def _set(self, **fields: Any) -> None:
+        """Set fields, which are frozen for callers."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
-    def of_columns(cls, *values: Any) -> Measurement:
-        """Make a measurement of its fields, in order."""
-        new = cls.__new__(cls)
-        new._set(*values)
-        return new
+    def of_columns(
+        cls,
+        *,
+        name: str,
+        classes: tuple[Any, ...] | None,
+        truth: Float64Array,
+        proxy: Float64Array,
+        naive: Float64Array,
+        sample: Sample,
+        data: pd.DataFrame,
+        decisions: tuple[Decision, ...] = (),
+    ) -> Measurement:
+        """Make a measurement of its fields, which are not checked."""
+        measurement = cls.__new__(cls)
+        measurement._set(
+            name=name,
+            classes=classes,
+            truth=truth,
+            proxy=proxy,
+            naive=naive,
+            sample=sample,
+            data=data,
+            decisions=decisions,
+        )
+        return measurement
+
+    def with_draws(self, draws: Float64Array) -> Measurement:
+        """Return the measurement with values that its gold numbers could have had.
+
+        Parameters
+        ----------
+        draws : float64 ndarray of shape (n_rows, n_draws)
+        """
+        measurement = copy.copy(self)
+        measurement._set(draws=draws)
+        return measurement
 
     def at_draw(self, draw: int) -> Measurement:
         """Return the measurement with the values of a draw; itself if it has none."""
         if self.draws is None:
             return self
-        values = [self.draws[:, [draw % self.draws.shape[1]]]] * 3
-        return Measurement.of_columns(self.name, None, *values, self.sample, self.data, ())
+        values = self.draws[:, [draw % self.draws.shape[1]]]
+        return Measurement.of_columns(
+            name=self.name,
+            classes=None,
+            truth=values,
+            proxy=values,
+            naive=values,
+            sample=self.sample,
+            data=self.data,
+        )
 
     @classmethod
     def from_frame(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -98,112 +98,205 @@ def groups_of(data: pd.DataFrame, by: Any, every: str) -> tuple[list[Any], Int64
     return names, np.asarray(grouped.ngroup().fillna(-1), dtype=np.int64)
 
 
+class _Contributions(NamedTuple):
+    """Two estimates of each cell, (n_cells,), and what each unit adds, (n_units, n_cells).
+
+    `gold` is the mean of the gold values. `shift` is the mean of all predictions less the mean of
+    the predictions of gold rows. The variance of both is the sum of the squares over units.
+    """
+
+    gold: Float64Array
+    shift: Float64Array
+    gold_by_unit: Float64Array
+    shift_by_unit: Float64Array
+
+
 class _Cells:
     """The estimates of one column of a measurement in all cells."""
 
     def __init__(
         self, measurement: Measurement, column: int, cells: Int64Array, n_cells: int
     ) -> None:
-        self.sample, self.is_share = measurement.sample, measurement.classes is not None
-        is_gold = self.sample.is_gold
-        y, f = measurement.truth[:, column], measurement.proxy[:, column]
-        a, b, *_ = self._added(y, f, np.zeros(len(y), dtype=np.int64), 1)
-        square = float(np.square(b).sum())
-        factor = min(max(-float((a * b).sum()) / square, 0.0), 1.0) if square > 0 else 0.0
-        self.gain = max(1.0, np.square(a).sum() / max(np.square(a + factor * b).sum(), 1e-300))
-        a, b, self.gold, shift = self._added(y, f, cells, n_cells)
-        added = a + factor * b
-        smoothing = self._smoothing(y, cells, n_cells)
-        self.value, self.covariance = self.gold + factor * shift, added.T @ added
+        self.sample = measurement.sample
+        self.is_share = measurement.classes is not None
+        truth = measurement.truth[:, column]
+        predicted = measurement.proxy[:, column]
+
+        # Tune the power of the predictions on all rows together: the factor from 0 to 1 that
+        # minimizes the variance of the corrected mean.
+        one_cell = np.zeros(len(truth), dtype=np.int64)
+        whole = self._contributions(truth, predicted, one_cell, 1)
+        shift_variance = float(np.square(whole.shift_by_unit).sum())
+        factor = 0.0
+        if shift_variance > 0:
+            covariance = float((whole.gold_by_unit * whole.shift_by_unit).sum())
+            factor = min(max(-covariance / shift_variance, 0.0), 1.0)
+
+        # Ratio of the variances without and with predictions.
+        corrected = whole.gold_by_unit + factor * whole.shift_by_unit
+        corrected_variance = max(np.square(corrected).sum(), 1e-300)
+        self.gain = max(1.0, np.square(whole.gold_by_unit).sum() / corrected_variance)
+
+        # The estimates of the cells. A unit with rows in several cells correlates them.
+        parts = self._contributions(truth, predicted, cells, n_cells)
+        corrected = parts.gold_by_unit + factor * parts.shift_by_unit
+        smoothing = self._smoothing(truth, cells, n_cells)
+        self.gold = parts.gold
+        self.gold_variance = np.square(parts.gold_by_unit).sum(axis=0) + smoothing
+        self.value = parts.gold + factor * parts.shift
+        self.covariance = corrected.T @ corrected
         np.fill_diagonal(self.covariance, self.covariance.diagonal() + smoothing)
-        self.gold_variance = np.square(a).sum(axis=0) + smoothing
+
+        # The part of the variance that more gold rows would reduce.
+        is_gold = self.sample.is_gold
         holds_gold = self.sample.by_unit(is_gold[:, None].astype(np.float64))[:, 0] > 0
-        self.variance_of_gold = np.square(added[holds_gold]).sum(axis=0) + smoothing
+        self.variance_of_gold = np.square(corrected[holds_gold]).sum(axis=0) + smoothing
+
+        # Gold numbers that could have been others, such as positions by other seeds.
         if measurement.draws is not None:
-            means = [_means(one, self.sample.weight, cells, n_cells) for one in measurement.draws.T]
-            by_draws = np.atleast_2d(np.cov(np.array(means), rowvar=False))
-            self.covariance = self.covariance + by_draws
-            self.gold_variance = self.gold_variance + by_draws.diagonal()
+            weight = self.sample.weight
+            means = [_means(values, weight, cells, n_cells) for values in measurement.draws.T]
+            between_draws = np.atleast_2d(np.cov(np.array(means), rowvar=False))
+            self.covariance = self.covariance + between_draws
+            self.gold_variance = self.gold_variance + between_draws.diagonal()
+
+        # Rows, gold rows, and gold rows of the rarer kind.
         self.n = np.bincount(cells[cells >= 0], minlength=n_cells)
-        counted = cells[is_gold & (cells >= 0)]
-        self.n_gold = np.bincount(counted, minlength=n_cells)
-        rare = np.bincount(counted, y[is_gold & (cells >= 0)], n_cells)
-        self.rare = np.minimum(rare, self.n_gold - rare)
-        self.naive = _means(measurement.naive[:, column], np.ones(len(y)), cells, n_cells)
+        counted = is_gold & (cells >= 0)
+        self.n_gold = np.bincount(cells[counted], minlength=n_cells)
+        n_hits = np.bincount(cells[counted], truth[counted], n_cells)
+        self.rare = np.minimum(n_hits, self.n_gold - n_hits)
+
+        self.naive = _means(measurement.naive[:, column], np.ones(len(truth)), cells, n_cells)
         self.df = self.sample.effective_units(_columns(self.sample.weight, cells, n_cells)) - 1
 
-    def _added(
-        self, y: Float64Array, f: Float64Array, cells: Int64Array, n_cells: int
-    ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
-        """Return what each unit adds to the gold means, and to the shift of predictions; and both.
+    def _contributions(
+        self, truth: Float64Array, predicted: Float64Array, cells: Int64Array, n_cells: int
+    ) -> _Contributions:
+        """Return the mean of the gold values and the shift of each cell, and their parts."""
+        sample = self.sample
+        equal = np.ones(len(truth))
+        mean_truth = _means(truth, sample.weight, cells, n_cells)
+        mean_of_gold = _means(predicted, sample.weight, cells, n_cells)
+        mean_of_all = _means(predicted, equal, cells, n_cells)
 
-        The shift is the mean of all predictions less that of gold rows.
-        """
-        sample, weight = self.sample, self.sample.weight
-        ones = np.ones(len(y))
-        gold_y, gold_f = (_means(values, weight, cells, n_cells) for values in (y, f))
-        all_f = _means(f, ones, cells, n_cells)
-        counted = np.unique(
-            np.stack([cells, sample.unit])[:, sample.is_gold & (cells >= 0)], axis=1
-        )
-        n_units = np.bincount(counted[0], minlength=n_cells)
         # The residuals of n units vary too little by a factor of n - 1 in n.
-        small = np.sqrt(n_units / np.maximum(n_units - 1, 1))
-        of_y, of_f = (
-            sample.parts(_residuals(values, mean, weight, cells), small)
-            for values, mean in ((y, gold_y), (f, gold_f))
+        counted = sample.is_gold & (cells >= 0)
+        cell_and_unit = np.unique(np.stack([cells, sample.unit])[:, counted], axis=1)
+        n_units = np.bincount(cell_and_unit[0], minlength=n_cells)
+        correction = np.sqrt(n_units / np.maximum(n_units - 1, 1))
+
+        # Each row's part in the three means.
+        truth_residuals = _residuals(truth, mean_truth, sample.weight, cells)
+        gold_residuals = _residuals(predicted, mean_of_gold, sample.weight, cells)
+        truth_parts = sample.parts(truth_residuals, correction)
+        gold_parts = sample.parts(gold_residuals, correction)
+        all_parts = _residuals(predicted, mean_of_all, equal, cells)
+        return _Contributions(
+            gold=mean_truth,
+            shift=mean_of_all - mean_of_gold,
+            gold_by_unit=sample.by_unit(truth_parts),
+            shift_by_unit=sample.by_unit(all_parts - gold_parts),
         )
-        of_all = _residuals(f, all_f, ones, cells)
-        return sample.by_unit(of_y), sample.by_unit(of_all - of_f), gold_y, all_f - gold_f
 
-    def _smoothing(self, y: Float64Array, cells: Int64Array, n_cells: int) -> Float64Array:
-        """Return what half a gold row more of each kind, in each stratum, adds to the variances.
+    def _smoothing(self, truth: Float64Array, cells: Int64Array, n_cells: int) -> Float64Array:
+        """Return the increase in variance by half a gold row more of each kind, (n_cells,).
 
-        A stratum with few rows of a class varies too little when chance draws fewer.
+        If chance draws few rows of a class from a stratum, the variance of its share is estimated
+        too small, and as 0 if it draws none. Numbers have no such kinds.
         """
-        n_strata = int(self.sample.stratum.max()) + 1
-        place = (cells * n_strata + self.sample.stratum)[cells >= 0]
-        rows, n, hits = (
-            np.bincount(place, one[cells >= 0], n_cells * n_strata).reshape(n_cells, n_strata)
-            for one in (np.ones(len(y)), self.sample.is_gold, y * self.sample.is_gold)
-        )
-        share, smooth = hits / np.maximum(n, 1), (hits + 0.5) / (n + 1)
-        more = (smooth * (1 - smooth) - share * (1 - share)) / np.maximum(n - 1, 1)
-        weight = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1)
-        more = more * (n > 0) * (self.is_share and n_strata > 1)
-        return np.asarray((np.square(weight) * more).sum(axis=1))
+        stratum = self.sample.stratum
+        n_strata = int(stratum.max()) + 1
+        if not self.is_share or n_strata == 1:
+            return np.zeros(n_cells)
+
+        in_cell = cells >= 0
+        cell_and_stratum = (cells * n_strata + stratum)[in_cell]
+
+        def count(weights: npt.NDArray[Any]) -> Float64Array:
+            """Sum up weights of rows, (n_rows,), by cell and stratum, (n_cells, n_strata)."""
+            sums = np.bincount(cell_and_stratum, weights[in_cell], n_cells * n_strata)
+            return np.asarray(sums.reshape(n_cells, n_strata))
+
+        n_rows = count(np.ones(len(truth)))
+        n_gold = count(self.sample.is_gold)
+        n_hits = count(truth * self.sample.is_gold)
+
+        # The variance of a share, p (1 - p) / (n - 1), with the smoothed p less with the observed.
+        share = n_hits / np.maximum(n_gold, 1)
+        smoothed = (n_hits + 0.5) / (n_gold + 1)
+        increase = smoothed * (1 - smoothed) - share * (1 - share)
+        increase = increase / np.maximum(n_gold - 1, 1)
+        increase[n_gold == 0] = 0.0
+
+        # A stratum counts by its share of the rows of the cell.
+        weight = n_rows / np.maximum(n_rows.sum(axis=1, keepdims=True), 1)
+        return np.asarray((np.square(weight) * increase).sum(axis=1))
 
     def correlations(self) -> Float64Array:
+        """Return how the estimates of the cells correlate, 0 for one without an error."""
         errors = np.sqrt(np.diag(self.covariance))
         errors = np.where(errors > 0, errors, np.inf)
         return np.asarray(self.covariance / np.outer(errors, errors))
 
     def row(self, cell: int, group: Any, name: Any, confidence: float) -> MeasuredShare:
-        value, gold = float(self.value[cell]), float(self.gold[cell])
+        """Return the estimate of a cell, beside those by gold rows and by predictions alone."""
+        n_gold = int(self.n_gold[cell])
+        gold = float(self.gold[cell])
+        gold_variance = float(self.gold_variance[cell])
+        value = float(self.value[cell])
         variance = float(self.covariance[cell, cell])
-        gold_variance, n_gold = float(self.gold_variance[cell]), int(self.n_gold[cell])
-        value = min(max(value, 0.0), 1.0) if self.is_share else value
+        if self.is_share:
+            value = min(max(value, 0.0), 1.0)
+
+        # A single gold row has no variance.
+        variance_parts = None
         if n_gold < 2:
-            value = gold = np.nan
-        of_gold = float(self.variance_of_gold[cell])
-        parts = Variance(of_gold, max(variance - of_gold, 0.0)) if n_gold > 1 else None
-        ends = self._interval(value, variance, cell, confidence, self.gain)
-        gold_ends = self._interval(gold, gold_variance, cell, confidence, 1.0)
-        effective = n_gold * gold_variance / variance if variance > 0 else np.nan
-        values = (value, *ends, gold, *gold_ends, float(self.naive[cell]), effective, parts)
-        return MeasuredShare(group, name, int(self.n[cell]), n_gold, *values)
+            value = np.nan
+            gold = np.nan
+        else:
+            of_gold = float(self.variance_of_gold[cell])
+            variance_parts = Variance(of_gold, max(variance - of_gold, 0.0))
+
+        # The number of gold rows that would be as precise without predictions.
+        n_effective = np.nan
+        if variance > 0:
+            n_effective = n_gold * gold_variance / variance
+
+        low, high = self._interval(value, variance, cell, confidence, gain=self.gain)
+        gold_low, gold_high = self._interval(gold, gold_variance, cell, confidence, gain=1.0)
+        return MeasuredShare(
+            group=group,
+            name=name,
+            n=int(self.n[cell]),
+            n_gold=n_gold,
+            estimate=value,
+            low=low,
+            high=high,
+            gold=gold,
+            gold_low=gold_low,
+            gold_high=gold_high,
+            naive=float(self.naive[cell]),
+            n_effective=n_effective,
+            variance=variance_parts,
+        )
 
     def _interval(
         self, value: float, variance: float, cell: int, confidence: float, gain: float
     ) -> tuple[float, float]:
+        """Return the ends of an interval: by Student's t for a mean, Wilson's for a share."""
         df = float(self.df[cell])
         if np.isnan(value) or df <= 0:
             return np.nan, np.nan
         if not self.is_share:
             reach = float(stdtrit(df, 0.5 + confidence / 2)) * variance**0.5
             return value - reach, value + reach
-        varies = variance > 0 and 0 < value < 1
-        trials = value * (1 - value) / variance if varies else df + 1
+
+        # The number of independent trials whose share has this variance; at 0 and 1, where the
+        # variance says nothing, the number of gold units.
+        trials = df + 1
+        if variance > 0 and 0 < value < 1:
+            trials = value * (1 - value) / variance
         if self.rare[cell] < MIN_RARE:
             trials = min(trials, (df + 1) * gain)
         low, high = wilson(value * trials, trials, confidence, df=df)

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.machine import in_parts, one_blas_thread
-from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
 
 # Candidates -> nearest neighbors: every similarity is computed here, in one fixed order.
 
@@ -309,7 +309,10 @@ def _find(
             break
         target = max(DEEP_RECALL, recall + DEEPER)
         before = neighbors[0].copy()
-        for rows, n_lists in _rows_to_deepen(corpus, neighbors, sample, truth, probed[1:], target):
+        steps = _rows_to_deepen(
+            corpus, neighbors, sample, truth, list_numbers=probed[1:], target_recall=target
+        )
+        for rows, n_lists in steps:
             deeper = neighbors[0][rows], neighbors[1][rows]
             _search(corpus, deeper, rows, n_lists)
             neighbors[0][rows], neighbors[1][rows] = deeper
@@ -336,41 +339,66 @@ def _rows_to_deepen(
     neighbors: Neighbors,
     sample: Int64Array,
     truth: Neighbors,
-    numbers: list[int],
-    target: float,
+    list_numbers: list[int],
+    target_recall: float,
 ) -> Iterator[tuple[Int64Array, int]]:
-    """Yield documents, (n_rows,) each, and the number of lists to search for them.
+    """Yield documents to search again (n_selected,), and the number of lists to search for them.
 
-    Bands of documents get more lists in turn, each time the step with the largest gain per cost in
-    the sample, until its recall is the target.
+    Most missed neighbors are those of documents far from all others. The documents are therefore
+    divided into bands by their mean similarity to their neighbors. The recall of each band is
+    measured on the sample for every number of lists, and each band gets its own number.
     """
-    closeness = np.maximum(neighbors[1], -1.0).mean(axis=1)  # lists may be short
-    ends = np.quantile(closeness, np.arange(1, BANDS) / BANDS)
-    band = np.searchsorted(ends, closeness[sample], side="right")
-    size = len(corpus.row_ids) / corpus.quantizer.ntotal
-    costs = np.array([0.0, *(n_lists + OVERHEAD / size for n_lists in numbers)])
-    recalls = np.empty((BANDS, len(costs)))
-    for option, n_lists in enumerate([0, *numbers]):
-        tried = neighbors[0][sample], neighbors[1][sample]
-        if n_lists:
+    indices, similarities = neighbors
+
+    # Bands of equal size, the farthest documents first. A missing neighbor counts as opposite.
+    closeness = np.maximum(similarities, -1.0).mean(axis=1)
+    band_edges = np.quantile(closeness, np.arange(1, BANDS) / BANDS)
+    band_of_document = np.searchsorted(band_edges, closeness, side="right")
+    band_of_sample = band_of_document[sample]
+
+    # Options of a band: no further search, or one of the numbers of lists. Costs are in lists.
+    options = [0, *list_numbers]
+    documents_per_list = len(corpus.row_ids) / corpus.quantizer.ntotal
+    overhead = OVERHEAD / documents_per_list
+    costs = np.array([0.0, *(n_lists + overhead for n_lists in list_numbers)])
+
+    # A band without sampled documents keeps a recall of 1: nothing shows that it needs more.
+    recalls = np.ones((BANDS, len(options)))
+    for option, n_lists in enumerate(options):
+        tried = (indices[sample], similarities[sample])
+        if n_lists > 0:
             _search(corpus, tried, sample, n_lists)
-        of_row = (tried[1] >= truth[1][:, -1:]).mean(axis=1)
-        recalls[:, option] = [
-            of_row[band == b].mean() if (band == b).any() else 1 for b in range(BANDS)
-        ]
-    options = np.zeros(BANDS, dtype=np.int64)
-    every = np.arange(BANDS)
-    while recalls[every, options].mean() < target:
-        extra = costs - costs[options][:, None]
-        gain = recalls - recalls[every, options][:, None]
-        rate = np.where(extra > 0, gain / np.where(extra > 0, extra, 1.0), 0.0)
-        best = int(rate.max(axis=1).argmax())
-        if rate[best].max() <= 0:
-            break
-        options[best] = rate[best].argmax()
-    of_document = np.searchsorted(ends, closeness, side="right")
-    for option in np.unique(options[options > 0]).tolist():
-        yield np.flatnonzero(options[of_document] == option), numbers[option - 1]
+        recall_of_document = _is_recalled(tried, truth).mean(axis=1)
+        for band in np.unique(band_of_sample):
+            recalls[band, option] = recall_of_document[band_of_sample == band].mean()
+
+    option_of_band = _options_for_recall(recalls, costs, target_recall)
+    for option in np.unique(option_of_band[option_of_band > 0]).tolist():
+        yield np.flatnonzero(option_of_band[band_of_document] == option), options[option]
+
+
+def _options_for_recall(recalls: Float64Array, costs: Float64Array, target: float) -> Int64Array:
+    """Choose an option for each band, (n_bands,), so that their mean recall reaches the target.
+
+    The choice is greedy: every step takes the option with the largest gain in recall per cost.
+    `recalls` are (n_bands, n_options), `costs` (n_options,); all bands begin with option 0.
+    """
+    bands = np.arange(len(recalls))
+    option_of_band = np.zeros(len(recalls), dtype=np.int64)
+
+    while recalls[bands, option_of_band].mean() < target:
+        # Compare every option with the present one of its band; cheaper ones are no progress.
+        gain = recalls - recalls[bands, option_of_band][:, None]
+        extra_cost = costs - costs[option_of_band][:, None]
+        gain_per_cost = np.zeros_like(gain)
+        np.divide(gain, extra_cost, out=gain_per_cost, where=extra_cost > 0)
+
+        band, option = np.unravel_index(gain_per_cost.argmax(), gain_per_cost.shape)
+        if gain_per_cost[band, option] <= 0:
+            break  # more lists help no band
+        option_of_band[band] = option
+
+    return option_of_band
 
 
 def _principal_part(
@@ -508,7 +536,14 @@ def _followers(
 
 def _recall(neighbors: Neighbors, truth: Neighbors) -> float:
     """Return the share of neighbors that are as near as the true ones."""
-    return float((neighbors[1] >= truth[1][:, -1:]).mean())
+    return float(_is_recalled(neighbors, truth).mean())
+
+
+def _is_recalled(neighbors: Neighbors, truth: Neighbors) -> BoolArray:
+    """Return whether each neighbor is as near as the true k-th one, (n_queries, k)."""
+    similarities = neighbors[1]
+    true_similarities = truth[1]
+    return np.asarray(similarities >= true_similarities[:, -1:])
 
 
 def _fill_missing(neighbors: Neighbors, corpus: SearchCorpus) -> None:

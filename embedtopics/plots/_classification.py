@@ -10,7 +10,7 @@ import numpy as np
 
 from embedtopics.classification.results import ClassificationReport
 from embedtopics.errors import InputError
-from embedtopics.inference.results import MeasuredShare, MeasuredShares, Regression
+from embedtopics.inference.results import MeasuredShares, Regression
 from embedtopics.plots._bars import heading
 from embedtopics.plots._colors import PALETTE
 from embedtopics.plots._theme import (
@@ -35,6 +35,7 @@ from embedtopics.topics.results import CHOICES, Specifications
 from embedtopics.topics.trends.results import TopicEffects
 
 if TYPE_CHECKING:
+    import pandas as pd
     from plotly.graph_objects import Figure
 
 _ROW, _MOST, _PANELS = 34, 40, 12
@@ -207,11 +208,14 @@ def prevalence(estimates: MeasuredShares, classes: Sequence[Any] | None = None) 
     margin = {"t": 112, "b": 34, "l": 16}
     figure = panel_figure([height] * len(shown), between=64, margin=margin)
     notes = []
+    frame = estimates.to_frame()
     for panel, name in enumerate(shown):
         shares = [one for one in estimates if one.name == name]
+        table = frame[[one.name == name for one in estimates]]
         places = names if is_time else [groups.index(one.group) for one in shares]
-        for trace in _share_traces(shares, places, is_time):
+        for trace in _estimate_traces(table, places, is_time=is_time):
             figure.add_trace(trace | axes_of(panel))
+
         x, y = axis_keys(panel)
         scale = {"tickformat": ".0%", "rangemode": "tozero", "showgrid": True}
         figure.update_layout({y if is_time else x: scale})
@@ -245,17 +249,21 @@ def forest(fit: Regression | TopicEffects) -> Figure:
 
     if isinstance(fit, TopicEffects):
         return _forest_of_topics(fit)
-    frame = fit.to_frame().query("term != 'intercept'")
-    names = list(("" if len(fit.classes) == 1 else frame["outcome"] + ": ") + frame["term"])
-    values = frame[["effect", "low", "high", "gold", "gold_low", "gold_high", "naive"]].to_numpy()
-    rows = [MeasuredShare(None, None, fit.n_rows, fit.n_gold, *one) for one in values.tolist()]
+
+    table = fit.to_frame().query("term != 'intercept'").rename(columns={"effect": "estimate"})
+    table = table.assign(n=fit.n_rows, n_gold=fit.n_gold)
+    names = table["term"].tolist()
+    if len(fit.classes) > 1:
+        names = (table["outcome"] + ": " + table["term"]).tolist()
+
     text = f"<b>{caption(fit.formula, 50)}</b><br>{small(fit.family)}<br>{small(_KEY)}"
     layout = base_layout(30 * len(names) + 130, t=90, b=36) | {
         "title": {"text": text, "x": 0.02, "y": 1, "pad": {"t": 12}, "font": {"size": 13}},
         "xaxis": _ZERO_LINE,
         "yaxis": name_axis(names, 26),
     }
-    return go.Figure(_share_traces(rows, range(len(rows)), is_time=False, form=".3g"), layout)
+    traces = _estimate_traces(table, range(len(table)), is_time=False, form=".3g")
+    return go.Figure(traces, layout)
 
 
 def _forest_of_topics(fit: TopicEffects) -> Figure:
@@ -264,10 +272,12 @@ def _forest_of_topics(fit: TopicEffects) -> Figure:
     figure = panel_figure(heights, between=64, margin={"t": 60, "b": 28})
     notes = []
     for panel, ((name, level), frame) in enumerate(panels):
-        ends = (100 * frame[["effect", "low", "high"]]).to_numpy().tolist()
-        rows = [MeasuredShare(None, None, fit.n_rows, 0, *one) for one in ends]
-        for trace in _share_traces(rows, range(len(rows)), is_time=False, form="+.3g"):
+        # Shares from 0 to 1 as percentage points; topics have no labels.
+        points = 100 * frame[["effect", "low", "high"]].rename(columns={"effect": "estimate"})
+        points = points.assign(n=fit.n_rows, n_gold=0)
+        for trace in _estimate_traces(points, range(len(points)), is_time=False, form="+.3g"):
             figure.add_trace(trace | axes_of(panel))
+
         x, y = axis_keys(panel)
         axis = _ZERO_LINE | {"tickformat": "+.3~g", "tickangle": 0, "nticks": 5}
         figure.update_layout({x: axis, y: name_axis(list(frame["label"]), 36)})
@@ -278,42 +288,110 @@ def _forest_of_topics(fit: TopicEffects) -> Figure:
     return figure.update_layout(annotations=notes, showlegend=False)
 
 
-def _share_traces(
-    shares: Sequence[MeasuredShare], places: Sequence[Any], is_time: bool, form: str = ".1%"
+def _estimate_traces(
+    table: pd.DataFrame, places: Sequence[Any], *, is_time: bool, form: str = ".1%"
 ) -> list[Spec]:
-    """Return the traces of one class: labels alone, predictions, and estimates on top."""
+    """Return the traces of a panel, from back to front: labels, predictions, corrected estimates.
 
-    def turned(across: Sequence[Any], up: Sequence[Any], *more: Any, **style: Any) -> Spec:
-        x, y = (across, up) if is_time else (up, across)
-        return scatter(list(x), list(y), *more, **style)
+    Parameters
+    ----------
+    table : DataFrame
+        Columns estimate, low and high; n and n_gold, the texts and those of them with a label. If
+        they are known, gold, gold_low and gold_high (labels alone) and naive (predictions alone).
+    places : sequence
+        Position of each row on the other axis: a date, or the number of a line from the top.
+    is_time : bool
+        Whether the places are dates, which run from left to right.
+    form : str
+        Format of an estimate.
+    """
+    traces = []
+    if "gold" in table and table["gold"].notna().any():
+        by_labels = _interval_dots(
+            table,
+            ("gold", "gold_low", "gold_high"),
+            places,
+            shift=0.28,
+            color="#b4bbc4",
+            size=6,
+            is_time=is_time,
+            form=form,
+        )
+        traces.append(by_labels)
 
-    def dots(value: str, low: str, high: str, color: str, size: int, shift: float) -> Any:
-        values = [getattr(one, value) for one in shares]
-        ends: Spec = {"type": "data", "symmetric": False, "width": 0, "thickness": 1.5}
-        ends["color"] = color
-        ends["array"] = [getattr(one, high) - v for one, v in zip(shares, values, strict=True)]
-        ends["arrayminus"] = [v - getattr(one, low) for one, v in zip(shares, values, strict=True)]
-        texts = [
-            f"{v:{form}} [{getattr(one, low):{form}}, {getattr(one, high):{form}}]"
-            + (f", {one.n_gold:,} of {one.n:,} texts labelled" if one.n_gold else "")
-            for one, v in zip(shares, values, strict=True)
-        ]
-        moved = places if is_time else [place + shift for place in places]
-        mode = "lines+markers" if is_time and size > 6 else "markers"
-        style: Spec = {"marker": {"size": size, "color": color}}
-        style["line"] = {"color": color, "width": 2}
-        style[f"error_{'y' if is_time else 'x'}"] = ends
-        return turned(moved, values, mode, **style, **hover(texts, "text"))
-
-    traces = [dots("estimate", "low", "high", PALETTE[0], 9, 0.0)]
-    predicted = [one.naive for one in shares]
-    if any(one == one for one in predicted):
-        cross = {"symbol": "x-thin", "size": 8, "line": {"width": 1.5, "color": INK}}
+    if "naive" in table and table["naive"].notna().any():
+        predicted = table["naive"].tolist()
         texts = [f"{value:{form}} predicted" for value in predicted]
-        traces.insert(0, turned(places, predicted, marker=cross, **hover(texts, "text")))
-    if any(one.gold == one.gold for one in shares):
-        traces.insert(0, dots("gold", "gold_low", "gold_high", "#b4bbc4", 6, 0.28))
+        cross = {"symbol": "x-thin", "size": 8, "line": {"width": 1.5, "color": INK}}
+        trace = _oriented(predicted, places, is_time) | {"marker": cross}
+        traces.append(trace | hover(texts, "text"))
+
+    corrected = _interval_dots(
+        table,
+        ("estimate", "low", "high"),
+        places,
+        color=PALETTE[0],
+        size=9,
+        is_time=is_time,
+        form=form,
+    )
+    if is_time:
+        corrected["mode"] = "lines+markers"
+    traces.append(corrected)
     return traces
+
+
+def _interval_dots(
+    table: pd.DataFrame,
+    columns: tuple[str, str, str],
+    places: Sequence[Any],
+    *,
+    shift: float = 0.0,
+    color: str,
+    size: int,
+    is_time: bool,
+    form: str,
+) -> Spec:
+    """Return dots with intervals: the columns of their values, low ends and high ends.
+
+    A `shift` moves the dots of a line down, so that those of two estimates do not cover each other.
+    """
+    value, low, high = table[list(columns)].to_numpy().T
+    if not is_time:
+        places = [place + shift for place in places]
+
+    intervals: Spec = {
+        "type": "data",
+        "symmetric": False,
+        "array": (high - value).tolist(),
+        "arrayminus": (value - low).tolist(),
+        "color": color,
+        "width": 0,
+        "thickness": 1.5,
+    }
+    error = "error_y" if is_time else "error_x"
+    style: Spec = {
+        "marker": {"size": size, "color": color},
+        "line": {"color": color, "width": 2},
+        error: intervals,
+    }
+
+    texts = [
+        f"{middle:{form}} [{left:{form}}, {right:{form}}]"
+        for middle, left, right in zip(value, low, high, strict=True)
+    ]
+    for row, (n, n_gold) in enumerate(zip(table["n"], table["n_gold"], strict=True)):
+        if n_gold > 0:
+            texts[row] += f", {n_gold:,} of {n:,} texts labelled"
+
+    return _oriented(value.tolist(), places, is_time) | style | hover(texts, "text")
+
+
+def _oriented(values: Sequence[float], places: Sequence[Any], is_time: bool) -> Spec:
+    """Return points with dates from left to right, or with lines from top to bottom."""
+    if is_time:
+        return scatter(list(places), list(values))
+    return scatter(list(values), list(places))
 
 
 def specifications(

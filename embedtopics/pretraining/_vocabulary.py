@@ -1,11 +1,15 @@
-"""Add words to the vocabulary of an encoder, with initial vectors."""
+"""Add words to the vocabulary of an encoder, and fit their vectors.
+
+The vector of a new word starts as the mean of the vectors of its pieces. With a corpus, the vectors
+of the new words are fitted by Adam, all other weights frozen, so that the texts keep the vectors
+that they had before. Held-out texts measure how well they do.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +24,7 @@ from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_json
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import load_vocabulary
 from embedtopics.encoders.sentence._torch import silent_transformers
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, Remedy
 from embedtopics.pretraining._report import cut_words, folds_case, tokenizer_report
 from embedtopics.pretraining.results import ExtendedVocabulary, TokenizerReport
 from embedtopics.training.objectives._trainable import KIND, model_of, transformer_of
@@ -28,25 +32,37 @@ from embedtopics.training.objectives._trainable import KIND, model_of, transform
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-FEWEST_DOCUMENTS = 5
-"""Fewest texts of a word that gets a vector of its own."""
-
+# Fewest letters of a word that is taken from the corpus, and fewest texts that use it.
 LEAST_LETTERS = 3
-STEPS_PER_WORD, MOST_STEPS, BATCH, RATE, N_WORDS_READ, MOST_TEXTS = 2, 1000, 16, 3e-3, 40, 20_000
-MOST_HELD_OUT, LEAST_HELD_OUT = 200, 4
-"""Steps, texts of a step, rate of Adam, first words of a text, and texts that fit new vectors. With
-100 words added, the mean of the pieces cost .033 of 10-NN accuracy on titles of biomedicine (AMI
-.423 to .377), fitted ones .006 (.415); on four corpora, neither cost more than noise. Three times
-as many steps, and a third of the rate, were no better."""
+FEWEST_DOCUMENTS = 5
+
+# The fit, by Adam. With 100 words added, the mean of the pieces cost 0.033 of 10-NN accuracy on
+# titles of biomedicine (AMI 0.423 to 0.377), fitted vectors 0.006 (0.415); on four corpora, neither
+# cost more than noise. Three times as many steps, and a third of the rate, were no better.
+STEPS_PER_WORD = 2
+MOST_STEPS = 1000
+BATCH_SIZE = 16
+LEARNING_RATE = 3e-3
+
+# The fit reads the first words of texts that are drawn at random and contain a new word. A fifth
+# of these texts, within bounds, is held out.
+MOST_TEXTS = 20_000
+WORDS_READ = 40
+LEAST_HELD_OUT = 4
+MOST_HELD_OUT = 200
 
 LEAST_COSINE = 0.95
-"""Held-out texts kept .90 with the mean of the pieces where it cost quality, .97 once fitted."""
+"""Mean cosine of held-out texts with their former vectors below which a decision warns of worse
+results. It was 0.90 with the mean of the pieces where this cost accuracy, and 0.97 once fitted."""
 
-N_NEIGHBORS, N_COMPARED = 5, 2000
-"""Neighbours to show, and known words that are searched for them."""
+N_NEIGHBORS = 5
+"""Neighbors of a new word in the table."""
+
+N_COMPARED = 2000
+"""Words of one piece that are searched for these neighbors, the most frequent ones."""
 
 _FORMAT = 1
-_counted = partial(counted, "pretraining")
+"""Version of the files in the folder."""
 
 
 def extend_vocabulary(
@@ -135,34 +151,46 @@ def extend_vocabulary(
 def _checked_words(
     words: Any, tokenizer: Tokenizer, unknown_id: int
 ) -> tuple[list[str], list[Decision]]:
-    """Return the new words as the tokenizer reads them."""
-    folds, seen, new = folds_case(tokenizer), set(), []
+    """Return the words that are new to the tokenizer, as it reads them, and how many are known."""
+    folds = folds_case(tokenizer)
+    seen: set[str] = set()
+    new = []
     for row, word in enumerate(words):
         read = " ".join(word.split())
-        read = read.lower() if folds else read
-        if not read or read in seen:
-            raise InputError("words", "words, each once", word, row=row)
+        if folds:
+            read = read.lower()
+        if not read:
+            raise InputError("words", "words that are not blank", word, row=row)
+        if read in seen:
+            raise InputError("words", "distinct words", word, row=row)
         seen.add(read)
+
         ids = _cut(read, tokenizer).ids
         if len(ids) != 1 or ids[0] == unknown_id:
             new.append(read)
+
     if not new:
-        got = f"none that is new of {len(seen)}" if seen else "none"
-        raise InputError("words", "words that the tokenizer does not know yet", found=got)
+        expected = "a list with at least one word that is new to the tokenizer"
+        got = f"{len(seen)} known words" if seen else "an empty list"
+        raise InputError("words", expected, found=got)
+    n_known = len(seen) - len(new)
     message = "of the words are known already, each as one piece."
-    return new, list(_counted("known_words", len(seen) - len(new), message))
+    return new, counted("pretraining", "known_words", n_known, message)
 
 
 def _costly(report: TokenizerReport | None, n_words: int) -> list[str]:
     """Return the words of a corpus that cost the most pieces."""
     if report is None:
-        raise InputError("words", "words, or a corpus to take them from", None)
+        remedy = Remedy("corpus", alternative="list the words")
+        raise InputError("words", "a list of words if there is no corpus", None, remedy)
+
     words = report.words
     is_word = words["word"].str.fullmatch(rf"[^\W\d_]{{{LEAST_LETTERS},}}")
-    enough = (words["n_documents"] >= FEWEST_DOCUMENTS) & (words["cost"] > 0) & is_word
-    costly: list[str] = words.loc[enough, "word"].head(n_words).tolist()
+    is_frequent = words["n_documents"] >= FEWEST_DOCUMENTS
+    is_cut = words["cost"] > 0
+    costly: list[str] = words.loc[is_frequent & is_cut & is_word, "word"].head(n_words).tolist()
     if not costly:
-        expected = f"words of several pieces in {FEWEST_DOCUMENTS} texts or more"
+        expected = f"texts with a word of several pieces in at least {FEWEST_DOCUMENTS} of them"
         raise InputError("corpus", expected, found="none")
     return costly
 
@@ -228,8 +256,10 @@ def _write(
         n_before = len(transformer.tokenizer)
         transformer.tokenizer.add_tokens(tokens)
         if len(transformer.tokenizer) != n_before + len(words):
-            got = f"{len(transformer.tokenizer) - n_before} of {len(words)} could be added"
-            raise InputError("words", "words that the tokenizer can take", found=got)
+            n_added = len(transformer.tokenizer) - n_before
+            n_refused = len(words) - n_added
+            expected = "words that the tokenizer accepts as new tokens"
+            raise InputError("words", expected, found=f"{n_refused} that it refuses")
         _enlarge(transformer.model, n_before, rows)
         agreement = _fit_rows(model_of(encoder.recipe), model, n_before, len(words), texts)
         if (masked := _masked_model(checkpoint)) is not None:
@@ -256,7 +286,7 @@ def _fit_rows(
         options = {"truncation": True, "max_length": min(network.max_seq_length or 512, 512)}
         return network[0].tokenizer(some, padding=True, return_tensors="pt", **options)
 
-    texts = list(dict.fromkeys(" ".join(text.split()[:N_WORDS_READ]) for text in texts))
+    texts = list(dict.fromkeys(" ".join(text.split()[:WORDS_READ]) for text in texts))
     rng = np.random.default_rng(0)
     texts = [texts[row] for row in rng.permutation(len(texts))[:MOST_TEXTS]]
     has_new = (bool((features(model, [text])["input_ids"] >= n_before).any()) for text in texts)
@@ -277,16 +307,20 @@ def _fit_rows(
         vectors = model(dict(features(model, some)))["sentence_embedding"]
         return torch.nn.functional.cosine_similarity(vectors, kept).mean()
 
-    hook, optimizer = table.register_forward_hook(replace), torch.optim.Adam([rows], lr=RATE)
-    held_out, learned = texts[:n_held_out], texts[n_held_out:]
+    hook = table.register_forward_hook(replace)
+    optimizer = torch.optim.Adam([rows], lr=LEARNING_RATE)
+    held_out = texts[:n_held_out]
+    learned = texts[n_held_out:]
     with torch.no_grad():
         before = float(cosine(held_out))
     n_steps = min(STEPS_PER_WORD * n_words, MOST_STEPS)
     with progress_bar(total=n_steps, unit="step", description="Fitting words", show=None) as bar:
         for step in range(n_steps):
-            optimizer.param_groups[0]["lr"] = RATE * (1 - step / n_steps)
+            optimizer.param_groups[0]["lr"] = LEARNING_RATE * (1 - step / n_steps)
             optimizer.zero_grad()
-            (1 - cosine([learned[i] for i in rng.integers(len(learned), size=BATCH)])).backward()
+            batch = [learned[i] for i in rng.integers(len(learned), size=BATCH_SIZE)]
+            loss = 1 - cosine(batch)
+            loss.backward()
             optimizer.step()
             bar.update()
     with torch.no_grad():

@@ -356,8 +356,12 @@ def _open_same(out: Path, layers: Layers, description: dict[str, Any]) -> Hidden
     if not differs and layer_numbers(layers, range(about["n_layers"])) != states.layers:
         differs = ["layers"]
     if differs:
-        expected = f"a folder for these states, {str(out)!r} is not"
-        raise InputError("out", expected, found=f"those of other {', '.join(differs)}")
+        raise InputError(
+            "out",
+            "a new folder, or the folder of the same states",
+            found=f"{str(out)!r}, which holds states of other {', '.join(differs)}",
+            remedy="choose another folder",
+        )
     return states
 
 

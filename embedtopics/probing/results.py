@@ -481,17 +481,45 @@ class Positions(Displayed):
         return shares(self.to_measurement(units=units), by=by, every=every)
 
     def agreement(self, other: "Positions") -> Estimate:
-        """Return the correlation with positions of the same rows by other seeds or encoders."""
+        """Compare with the positions of the same texts by other seeds or by another encoder.
+
+        Returns
+        -------
+        Estimate
+            Pearson correlation, with a 95 % bootstrap interval over the texts.
+
+        Raises
+        ------
+        InputError
+            If `other` has other texts.
+        """
         if list(self.corpus.texts) != list(other.corpus.texts):
             raise InputError("other", "positions of the same texts")
-        is_used = ~np.isnan(self.values) & ~np.isnan(other.values)
-        x, y = ((v - v.mean()) / v.std() for v in (self.values[is_used], other.values[is_used]))
-        drawn = resampled_means(np.column_stack([x * y, x, y, x * x, y * y])).T
-        spread = np.sqrt((drawn[3] - drawn[1] ** 2) * (drawn[4] - drawn[2] ** 2))
-        drawn = (drawn[0] - drawn[1] * drawn[2]) / spread
-        value, n = float((x * y).mean()), len(x)
-        low, high = bounded_interval(value, drawn, n, bounds=(-1.0, 1.0))
-        return Estimate(value, float(low), float(high), n, drawn, n, (-1.0, 1.0))
+
+        has_both = ~np.isnan(self.values) & ~np.isnan(other.values)
+        x = _standardized(self.values[has_both])
+        y = _standardized(other.values[has_both])
+        correlation = float((x * y).mean())
+
+        # The correlation in a resample follows from the means of x, y and their products.
+        means = resampled_means(np.column_stack([x * y, x, y, x * x, y * y]))
+        mean_xy, mean_x, mean_y, mean_xx, mean_yy = means.T
+        covariance = mean_xy - mean_x * mean_y
+        spread = np.sqrt((mean_xx - mean_x**2) * (mean_yy - mean_y**2))
+        drawn = covariance / spread
+
+        n = len(x)
+        bounds = (-1.0, 1.0)
+        low, high = bounded_interval(correlation, drawn, n, bounds=bounds)
+        return Estimate(
+            value=correlation,
+            low=float(low),
+            high=float(high),
+            n=n,
+            drawn=drawn,
+            n_units=n,
+            bounds=bounds,
+        )
 
     def to_measurement(self, gold: Any = None, **options: Any) -> "Measurement":
         """Return the positions as a variable for `inference.shares` and `inference.regress`.
@@ -515,15 +543,27 @@ class Positions(Displayed):
         from embedtopics.inference import Measurement
 
         rows = np.flatnonzero(~np.isnan(self.values))
-        data, values = self.corpus.metadata.iloc[rows], self.values[rows]
+        values = self.values[rows]
+        data = self.corpus.metadata.iloc[rows]
         options = {"name": "position", "data": data, "kind": "number"} | options
         if isinstance(options.get("units"), str):
             options["units"] = data[options["units"]]
+
+        # With gold positions, ours are predictions of them.
         if gold is not None:
             return Measurement(np.asarray(gold)[rows], values, **options)
-        measured = Measurement(values, values, sampling="random", **options)
-        # Wider by as much as Student's t of the seeds reaches further than a normal distribution.
+
+        # Without, ours are the truth, up to the choice of the seeds. `regress` takes the draws as
+        # normal; few seeds call for Student's t, whose 95 % interval is wider.
+        draws = np.full((len(rows), 2), np.nan)
+        if self.df > 0:
+            draws = self.draws[rows]
         wider = stdtrit(max(self.df, 1), 0.975) / ndtri(0.975)
-        draws = self.draws[rows] if self.df else np.full((len(rows), 2), np.nan)
         draws = values[:, None] + wider * (draws - values[:, None])
-        return Measurement.of_columns(*vars(measured).values(), draws)
+        measurement = Measurement(values, values, sampling="random", **options)
+        return measurement.with_draws(draws)
+
+
+def _standardized(values: Float64Array) -> Float64Array:
+    """Scale values to a mean of 0 and a standard deviation of 1."""
+    return np.asarray((values - values.mean()) / values.std())

@@ -146,59 +146,104 @@ def assign_outliers(
     is nearest), otherwise to the topic with the largest propagated share. A document without any
     neighbor of a similarity above 0 is in no topic, unless the constraints fix its topic.
     """
-    clusters = cut.clustering
-    is_lonely = graph.similarities[:, 0] <= 0 if graph.k else np.zeros(len(graph), dtype=np.bool_)
-    if constraints is not None and constraints.is_fixed:
-        is_lonely = is_lonely & (constraints.groups < 0)
-    cluster_labels = np.where(is_lonely, NOISE, clusters.labels)
-    # A cluster of lonely documents alone is no topic.
-    emptied = np.setdiff1d(clusters.labels, cluster_labels)
-    is_topic = cut.is_informative & ~np.isin(np.arange(len(cut.is_informative)), emptied)
-    n_topics = int(is_topic.sum())
-    number = np.full(len(is_topic) + 1, NOWHERE, dtype=np.int32)
-    number[:-1][is_topic] = np.arange(n_topics, dtype=np.int32)
-    number[-1] = NOISE
-    seeds = number[cluster_labels]
+    # Labels of clustered documents spread along the graph. A document of an uninformative cluster
+    # is labelled NOWHERE: it absorbs what reaches it.
+    topic_of_cluster, seeds = _number_topics(graph, cut, constraints)
+    n_topics = int(np.count_nonzero(topic_of_cluster >= 0))
     propagated = propagate_labels(graph, seeds, n_topics)
+    margins = margin(propagated.shares[:, 0], propagated.shares[:, 1], propagated.none)
     near = closeness(graph.similarities)
     is_far = rank(near, near) > FAR
-    margins = margin(propagated.shares[:, 0], propagated.shares[:, 1], propagated.none)
-    outside = seeds == NOISE
+
+    # Assign the outliers with a clear best topic, or as many rows as the coverage asks for.
+    is_outlier = seeds == NOISE
     if coverage == "auto":
         min_margin = MIN_MARGIN
-        is_assigned = outside & (margins >= min_margin) & ~is_far
+        is_assigned = is_outlier & (margins >= min_margin) & ~is_far
     else:
-        missing = float(coverage) * weights.sum() - weights[seeds >= 0].sum()
-        is_assigned = _clearest(missing, np.where(outside, margins, 0.0), near, weights)
-        min_margin = _margin_for(float(coverage), missing, margins, is_assigned)
-    best = propagated.topics[:, 0]
-    if constraints is None and cut.partition is not None:
-        in_partition = number[cut.partition]
-        best = np.where(in_partition >= 0, in_partition, best)
+        missing_rows = float(coverage) * weights.sum() - weights[seeds >= 0].sum()
+        outlier_margins = np.where(is_outlier, margins, 0.0)
+        is_assigned = _clearest(missing_rows, outlier_margins, near, weights)
+        min_margin = _margin_for(float(coverage), missing_rows, margins, is_assigned)
+
+    # With complete constraints, a topic has no other documents.
     is_complete = constraints is not None and constraints.is_complete
-    is_assigned &= not is_complete
-    labels = np.where(is_assigned, best, np.maximum(seeds, NOISE)).astype(np.int32)
-    is_isolated = is_far | (NONE_WEIGHT * propagated.none >= propagated.shares[:, 1])
-    reasons = np.where(is_isolated, Reason.ISOLATED, Reason.BETWEEN).astype(np.int8)
+    if is_complete:
+        is_assigned[:] = False
+
+    # Without constraints, the partition of the cut gives the cluster with the nearest mean.
+    best_topic = propagated.topics[:, 0]
+    if cut.partition is not None and constraints is None:
+        topic_in_partition = topic_of_cluster[cut.partition]
+        best_topic = np.where(topic_in_partition >= 0, topic_in_partition, best_topic)
+    labels = np.where(is_assigned, best_topic, np.maximum(seeds, NOISE)).astype(np.int32)
+
+    reasons = _reasons(labels, seeds, propagated, margins=margins, is_far=is_far)
+    if is_complete:
+        reasons[labels == NOISE] = Reason.NOT_LABELED
+
+    # Topics are numbered from the largest down, by rows.
+    in_topic = labels != NOISE
+    sizes = np.bincount(labels[in_topic], weights[in_topic], minlength=n_topics)
+    by_size = np.argsort(-sizes, kind="stable")
+    new_id = np.full(n_topics + 1, NOISE, dtype=np.int32)  # the last one for NOISE
+    new_id[by_size] = np.arange(n_topics, dtype=np.int32)
+
+    # An assigned document has no probability of belonging to its cluster.
+    in_cluster = (seeds >= 0) & (labels == seeds)
+    probabilities = np.where(in_cluster, cut.clustering.probabilities, 0.0).astype(np.float32)
+    cluster_of_topic = np.flatnonzero(topic_of_cluster[:-1] >= 0)
+    persistence = cut.clustering.persistence[cluster_of_topic[by_size]]
+
+    labels = new_id[labels]
+    clustering = Clustering(labels, probabilities, persistence, reasons)
+    memberships = _memberships(labels, propagated, new_id[:-1])
+    return OutlierAssignment(clustering, memberships, min_margin)
+
+
+def _number_topics(
+    graph: NeighborGraph, cut: ClusterCut, constraints: TopicConstraints | None
+) -> tuple[Int32Array, Int32Array]:
+    """Return the topic of each cluster (n_clusters + 1,), and of each document (n_documents,).
+
+    Topics are the informative clusters, numbered in order; other clusters are NOWHERE. The last
+    entry is NOISE, the topic of a document in no cluster, whose label -1 points there.
+    """
+    # A document whose neighbors have nothing in common with it leaves its cluster.
+    is_lonely = np.zeros(len(graph), dtype=np.bool_)
+    if graph.k > 0:
+        is_lonely = graph.similarities[:, 0] <= 0
+    if constraints is not None and constraints.is_fixed:
+        is_lonely = is_lonely & (constraints.groups < 0)
+    cluster_labels = np.where(is_lonely, NOISE, cut.clustering.labels)
+
+    # A cluster that loses all its documents is no topic.
+    n_clusters = len(cut.is_informative)
+    emptied = np.setdiff1d(cut.clustering.labels, cluster_labels)
+    is_topic = cut.is_informative & ~np.isin(np.arange(n_clusters), emptied)
+
+    topic_of_cluster = np.full(n_clusters + 1, NOWHERE, dtype=np.int32)
+    topic_of_cluster[:-1][is_topic] = np.arange(is_topic.sum(), dtype=np.int32)
+    topic_of_cluster[-1] = NOISE
+    return topic_of_cluster, topic_of_cluster[cluster_labels]
+
+
+def _reasons(
+    labels: Int32Array,
+    seeds: Int32Array,
+    propagated: Propagation,
+    margins: Float64Array,
+    is_far: BoolArray,
+) -> npt.NDArray[np.int8]:
+    """Return why each document is in no topic, (n_documents,)."""
+    # A later reason replaces an earlier one.
+    reasons = np.full(len(labels), Reason.BETWEEN, dtype=np.int8)
+    leads_nowhere = NONE_WEIGHT * propagated.none >= propagated.shares[:, 1]
+    reasons[is_far | leads_nowhere] = Reason.ISOLATED
     reasons[(margins >= MIN_MARGIN) & ~is_far] = Reason.BEYOND_COVERAGE
     reasons[seeds == NOWHERE] = Reason.UNINFORMATIVE
-    if is_complete:
-        reasons[:] = Reason.NOT_LABELED
     reasons[labels != NOISE] = Reason.IN_TOPIC
-    in_cluster = (seeds >= 0) & (labels == seeds)
-    inside = labels != NOISE
-    sizes = np.bincount(labels[inside], weights[inside], minlength=n_topics)
-    order = np.argsort(-sizes, kind="stable")
-    new_id = np.full(n_topics + 1, NOISE, dtype=np.int32)
-    new_id[order] = np.arange(n_topics, dtype=np.int32)
-    labels = new_id[labels]
-    probabilities = np.where(in_cluster, clusters.probabilities, 0.0).astype(np.float32)
-    persistence = clusters.persistence[np.flatnonzero(is_topic)[order]]
-    return OutlierAssignment(
-        Clustering(labels, probabilities, persistence, reasons),
-        _memberships(labels, propagated, new_id[:-1]),
-        min_margin,
-    )
+    return reasons
 
 
 def margin(

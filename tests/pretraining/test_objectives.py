@@ -7,7 +7,7 @@ import torch
 from embedtopics.pretraining import pretrain
 from embedtopics.pretraining._blocks import Segments, cut_into_blocks
 from tests.factories import refuses
-from tests.pretraining.conftest import save_checkpoint, sentences
+from tests.pretraining.conftest import sentences
 from tests.pretraining.test_pretrain import FAMILIES, QUICK, features_of, prepared, weights_of
 
 
@@ -133,62 +133,104 @@ def test_the_loss_of_pairs_is_that_of_transformers(checkpoint, kind):
         assert all(torch.allclose(*grads, atol=1e-5, rtol=1e-3) for grads in both)
 
 
-def test_the_loss_of_replaced_tokens_is_that_of_transformers(tmp_path):
+@pytest.fixture
+def detection(checkpoint):
+    """A run that learns to detect replaced tokens, without dropout."""
+    run = prepared(checkpoint("bert"), sentences(40), "rtd")
+    run.data.model.eval()
+    run.data.loss.eval()
+    return run
+
+
+def batch_of(run, places):
+    return run.data.batch(run.data.examples, places, np.random.default_rng(5))
+
+
+def inputs_of(run, batch):
+    """Return the inputs of a model of transformers, and the hidden tokens, -100 elsewhere."""
+    features, truth = features_of(run, batch)
+    return {name: features[name] for name in ("input_ids", "attention_mask")}, truth
+
+
+def test_the_generator_learns_by_the_cross_entropy_of_hidden_tokens(detection):
+    batch = batch_of(detection, range(9))
+    losses = detection.data.predictions(batch.rows, True)["masked"].losses
+
+    inputs, truth = inputs_of(detection, batch)
+    is_hidden = truth != -100
+    logits = detection.data.loss.generator(**inputs).logits
+    expected = torch.nn.functional.cross_entropy(logits[is_hidden], truth[is_hidden])
+    assert losses.mean().item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_the_loss_of_replaced_tokens_is_that_of_electra(detection):
     from transformers import ElectraConfig, ElectraForPreTraining
 
-    folder = save_checkpoint(tmp_path / "bert", "bert")
-    run = prepared(folder, sentences(40), "rtd")
-    data, head = run.data, run.data.loss
-    data.model.eval(), head.eval()
-    batch = data.batch(data.examples, range(9), np.random.default_rng(5))
-    rows = batch.rows
+    data = detection.data
+    head = data.loss
+    batch = batch_of(detection, range(9))
     torch.manual_seed(3)
-    made = data.predictions(rows, True)
+    losses = data.predictions(batch.rows, True)["replaced-token"].losses
+
+    # The same draws from the generator, made by hand.
+    inputs, truth = inputs_of(detection, batch)
+    is_hidden = truth != -100
     torch.manual_seed(3)
-    features, truth = features_of(run, batch)
-    is_hidden, inputs = truth != -100, {k: features[k] for k in ("input_ids", "attention_mask")}
-    # The generator by its own forward pass, all tokens scored.
-    scores = head.generator(**inputs).logits
-    expected = torch.nn.functional.cross_entropy(scores[is_hidden], truth[is_hidden])
-    assert made["masked"].losses.mean().item() == pytest.approx(expected.item(), rel=1e-5)
-    now = inputs["input_ids"].clone()
-    now[is_hidden] = torch.multinomial(scores[is_hidden].detach().softmax(dim=1), 1)[:, 0]
-    was_replaced = is_hidden & (now != truth)
+    logits = head.generator(**inputs).logits
+    probabilities = logits[is_hidden].detach().softmax(dim=1)
+    ids = inputs["input_ids"].clone()
+    ids[is_hidden] = torch.multinomial(probabilities, 1)[:, 0]
+    was_replaced = is_hidden & (ids != truth)
     assert 0 < was_replaced.sum() <= is_hidden.sum()
-    config = ElectraConfig(vocab_size=len(scores[0, 0]), hidden_size=16, num_hidden_layers=2,
+
+    # The discriminator of transformers with our weights, on our hidden states.
+    config = ElectraConfig(vocab_size=logits.shape[2], hidden_size=16, num_hidden_layers=2,
                            num_attention_heads=2, intermediate_size=32)  # fmt: skip
-    theirs = ElectraForPreTraining(config).discriminator_predictions.eval()
-    theirs.dense.load_state_dict(head.dense.state_dict())
-    theirs.dense_prediction.load_state_dict(head.scores.state_dict())
-    states = data.body(**{**inputs, "input_ids": now}).last_hidden_state
+    discriminator = ElectraForPreTraining(config).discriminator_predictions.eval()
+    discriminator.dense.load_state_dict(head.dense.state_dict())
+    discriminator.dense_prediction.load_state_dict(head.scores.state_dict())
+    states = data.body(**{**inputs, "input_ids": ids}).last_hidden_state
     is_text = inputs["attention_mask"] == 1
-    loss = torch.nn.functional.binary_cross_entropy_with_logits(
-        theirs(states)[is_text], was_replaced[is_text].float()
+    expected = torch.nn.functional.binary_cross_entropy_with_logits(
+        discriminator(states)[is_text], was_replaced[is_text].float()
     )
-    assert made["replaced-token"].losses.mean().item() == pytest.approx(loss.item(), rel=1e-5)
-    table = data.body.get_input_embeddings().weight
-    assert head.generator.get_input_embeddings().weight is table
-    assert head.generator.generator_lm_head.weight is table
-    # Their sum, the second fifty times, is what the weights learn from.
-    data.loss.train()
-    batch = data.batch(data.examples, [4] * 9, np.random.default_rng(5))  # all of one length
-    torch.manual_seed(1 * 1024)
+    assert losses.mean().item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_the_generator_shares_the_token_embeddings_of_the_encoder(detection):
+    generator = detection.data.loss.generator
+    embeddings = detection.data.body.get_input_embeddings().weight
+    assert generator.get_input_embeddings().weight is embeddings
+    assert generator.generator_lm_head.weight is embeddings
+
+
+def test_weights_learn_from_both_losses_the_second_fifty_times(detection):
+    data = detection.data
+    head = data.loss.train()
+    batch = batch_of(detection, [4] * 9)  # one text nine times: a single group of one length
+    embeddings = data.body.get_input_embeddings().weight
+    weights = [embeddings, head.dense.weight, *data.body.encoder.layer[0].parameters()]
+
+    torch.manual_seed(1 * 1024)  # the seed of step 1, group 0
     parts = data.predictions(batch.rows, True)
-    by_hand = parts["masked"].losses.mean() + 50 * parts["replaced-token"].losses.mean()
-    by_hand.backward()
-    weights = [table, head.dense.weight, *data.body.encoder.layer[0].parameters()]
+    total = parts["masked"].losses.mean() + 50 * parts["replaced-token"].losses.mean()
+    total.backward()
     expected = [weight.grad.clone() for weight in weights]
+
     data.learned().zero_grad()
     encoder = data.batch_encoder(10_000)
-    learned = encoder.learn(batch, lambda found: found[0], lambda part: part.backward(), 1)
-    assert float(learned) == pytest.approx(by_hand.item(), rel=1e-5)
-    for weight, wanted in zip(weights, expected, strict=True):
-        assert torch.allclose(weight.grad, wanted, atol=1e-5, rtol=1e-3)
-    # Nothing flows back through what was drawn: the generator learns from its own loss alone.
-    data.learned().zero_grad()
-    torch.manual_seed(1 * 1024)
-    data.predictions(batch.rows, True)["replaced-token"].losses.mean().backward()
-    assert head.generator.generator_predictions.dense.weight.grad is None
+    loss = encoder.learn(batch, lambda losses: losses[0], lambda part: part.backward(), 1)
+    assert float(loss) == pytest.approx(total.item(), rel=1e-5)
+    for weight, gradient in zip(weights, expected, strict=True):
+        assert torch.allclose(weight.grad, gradient, atol=1e-5, rtol=1e-3)
+
+
+def test_the_generator_learns_nothing_from_replaced_tokens(detection):
+    detection.data.loss.train()
+    batch = batch_of(detection, [4] * 9)
+    losses = detection.data.predictions(batch.rows, True)["replaced-token"].losses
+    losses.mean().backward()
+    assert detection.data.loss.generator.generator_predictions.dense.weight.grad is None
 
 
 @pytest.mark.parametrize("objective", ["mlm+nsp", "mlm+sop", "rtd"])

@@ -394,47 +394,79 @@ def _read_prompts(folder: Path) -> tuple[dict[str, str], str]:
     return prompts, prompts[name] if name else ""
 
 
-KIND, FORMAT = "sentence encoder", 1
+KIND = "sentence encoder"
+FORMAT = 1
+_NOT_STORED = "left out: the folder of a checkpoint does not hold it"
 
 
 def write_checkpoint(folder: Path, recipe: Recipe) -> None:
-    """Write weights, tokenizer, pooling and prompts atomically; the precision is not stored."""
-    checkpoint, inner = recipe.checkpoint, recipe.checkpoint.folder
-    if recipe.dimensions is not None or recipe.trusts_code:
-        parameter = "trust_remote_code" if recipe.trusts_code else "dimensions"
-        expected = "left out: the folder of a checkpoint does not hold it"
-        raise InputError(parameter, expected, recipe.trusts_code or recipe.dimensions)
-    steps = [*recipe.steps, *[UnitLength()] * recipe.normalize]
-    kinds = ["Pooling", *("Dense" if isinstance(step, Dense) else "Normalize" for step in steps)]
-    modules = modules_of("Transformer", *kinds)
-    _, pooling, *paths = (module["path"] for module in modules)
-    names = {key: words for key, words in checkpoint.prompts.items() if words == recipe.prompt}
-    name = next(iter(names), "default") if recipe.prompt else None
-    files: dict[str, Any] = {
+    """Write an encoder as a folder of sentence-transformers, atomically.
+
+    The folder holds the weights, the tokenizer, pooling, dense layers and prompts. It does not
+    hold the precision, which is chosen when the encoder is loaded.
+    """
+    if recipe.trusts_code:
+        raise InputError("trust_remote_code", _NOT_STORED, recipe.trusts_code)
+    if recipe.dimensions is not None:
+        raise InputError("dimensions", _NOT_STORED, recipe.dimensions)
+
+    # One module for each step; the transformer itself is in the root of the folder.
+    checkpoint = recipe.checkpoint
+    steps = list(recipe.steps)
+    if recipe.normalize:
+        steps.append(UnitLength())
+    kinds = ["Dense" if isinstance(step, Dense) else "Normalize" for step in steps]
+    modules = modules_of("Transformer", "Pooling", *kinds)
+    pooling_folder = modules[1]["path"]
+    step_folders = [module["path"] for module in modules[2:]]
+
+    configurations: dict[str, Any] = {
         MODULES: modules,
         LENGTH_FILES[0]: {
-            "max_seq_length": recipe.max_length, "do_lower_case": checkpoint.lower_case,
+            "max_seq_length": recipe.max_length,
+            "do_lower_case": checkpoint.lower_case,
         },
-        PROMPTS: {
-            "prompts": {**checkpoint.prompts, **({name: recipe.prompt} if name else {})},
-            "default_prompt_name": name, "similarity_fn_name": "cosine",
-        },
-        f"{pooling}/config.json": {
-            "word_embedding_dimension": checkpoint.width, "pooling_mode": list(recipe.pooling),
+        PROMPTS: _prompt_configuration(checkpoint.prompts, recipe.prompt),
+        f"{pooling_folder}/config.json": {
+            "word_embedding_dimension": checkpoint.width,
+            "pooling_mode": list(recipe.pooling),
             "include_prompt": checkpoint.pools_prompt,
         },
-    }  # fmt: skip
-    replaced = {MANIFEST, *files, *LENGTH_FILES}
-    beside = {*inner.glob("*.json"), *checkpoint.weights, *checkpoint.tokenizer_files}
+    }
+
+    # Weights, tokenizer and other configurations are copied as they are.
+    rewritten = {MANIFEST, *configurations, *LENGTH_FILES}
+    originals = {
+        *checkpoint.folder.glob("*.json"),
+        *checkpoint.weights,
+        *checkpoint.tokenizer_files,
+    }
     with replacing_folder(folder, KIND) as fresh:
-        for file in sorted(file for file in beside if file.name not in replaced):
-            shutil.copyfile(file, fresh / file.name)
-        for step, path in zip(steps, paths, strict=True):
-            (fresh / path).mkdir()
+        for file in sorted(originals):
+            if file.name not in rewritten:
+                shutil.copyfile(file, fresh / file.name)
+
+        for step, step_folder in zip(steps, step_folders, strict=True):
+            (fresh / step_folder).mkdir()
             if isinstance(step, Dense):
                 for file in (step.file, step.file.parent / "config.json"):
-                    shutil.copyfile(file, fresh / path / file.name)
-        (fresh / pooling).mkdir()
-        for place, content in files.items():
-            (fresh / place).write_text(json.dumps(content, indent=1), "utf-8")
+                    shutil.copyfile(file, fresh / step_folder / file.name)
+
+        (fresh / pooling_folder).mkdir()
+        for name, content in configurations.items():
+            (fresh / name).write_text(json.dumps(content, indent=1), "utf-8")
         write_manifest(fresh, KIND, FORMAT)
+
+
+def _prompt_configuration(prompts: Mapping[str, str], default: str) -> dict[str, Any]:
+    """Return all prompts and the name of the default prompt, "default" if it has no name yet."""
+    name: str | None = None
+    if default:
+        names = (name for name, prompt in prompts.items() if prompt == default)
+        name = next(names, "default")
+        prompts = {**prompts, name: default}
+    return {
+        "prompts": dict(prompts),
+        "default_prompt_name": name,
+        "similarity_fn_name": "cosine",
+    }

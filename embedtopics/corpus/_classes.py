@@ -1,0 +1,77 @@
+"""Classes of rows: labels, groups and codes as people spell them, and which rows have none."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from embedtopics.corpus._texts import is_missing, replace_surrogates
+from embedtopics.decisions import Decision
+
+# What pandas.read_csv takes for a missing value, blank cells aside; "none" and "na" may be classes.
+MISSING_CLASSES = frozenset(
+    "NA N/A n/a #N/A #NA <NA> NaN nan -NaN -nan NaT NULL null None "
+    "1.#IND -1.#IND 1.#QNAN -1.#QNAN".split()
+)
+
+
+class ClassColumn(NamedTuple):
+    """The classes of a column, and the cells that stand for a missing class."""
+
+    values: list[Any]
+    """One for each row: a string, a Python number or bool, or None for no class."""
+
+    markers: Counter[str]
+    """How often a text such as "NA" or a blank one, as it is written, stands for no class."""
+
+    def notes(self, stage: str, column: object) -> tuple[Decision, ...]:
+        """Say how many cells count as missing although they hold a text."""
+        if not self.markers:
+            return ()
+        n_rows = self.markers.total()
+        shown = ", ".join(repr(marker) for marker, _ in self.markers.most_common(3))
+        rows = "1 row has" if n_rows == 1 else f"{n_rows:,} rows have"
+        message = f"{rows} no value in {column}: {shown} counts as missing."
+        return (Decision(stage, "missing_classes", n_rows, message),)
+
+
+def read_class(value: Any) -> Any:
+    """Return a class in its one spelling, or None if there is none.
+
+    A text is composed (Unicode NFC) and has single spaces; blank texts and markers such as "NA"
+    are missing. A whole float becomes an integer, because pandas stores integers as floats where
+    the column has gaps. Other values stay.
+    """
+    if is_missing(value):
+        return None
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        text = " ".join(unicodedata.normalize("NFC", replace_surrogates(value)).split())
+        is_absent = not text or text in MISSING_CLASSES
+        return None if is_absent else text
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def read_classes(values: Iterable[Any]) -> ClassColumn:
+    """Read a class for each row."""
+    classes: list[Any] = []
+    markers: Counter[str] = Counter()
+    for value in values:
+        label = read_class(value)
+        if label is None and isinstance(value, str):
+            markers[value] += 1
+        classes.append(label)
+    return ClassColumn(classes, markers)
+
+
+def spell_class(value: Any) -> str | None:
+    """Return a class as text, or None if there is none."""
+    label = read_class(value)
+    return None if label is None else str(label)

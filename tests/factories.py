@@ -34,6 +34,9 @@ _COMMON = "people often found another around later enough".split()
 exact_encoder = partial(SentenceEncoder, precision="float32")
 """Whose vectors are compared with those of other libraries; by default a CPU computes in int8."""
 
+PATIENCE = 600
+"""Seconds to wait for a process, an answer or a condition: more than a busy machine needs."""
+
 
 class Table:
     """An encoder of known texts."""

@@ -6,6 +6,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from tests.factories import PATIENCE
+
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 
@@ -20,7 +22,10 @@ def test_notebook_runs(path, monkeypatch, request):
 
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(
-        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": path.parent}}
+        notebook,
+        timeout=PATIENCE,
+        kernel_name="python3",
+        resources={"metadata": {"path": path.parent}},
     ).execute()
 
 

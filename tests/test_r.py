@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.factories import PATIENCE
 from tests.test_readme import TEXTS, fill
 
 HAS_RETICULATE = (
@@ -62,7 +63,7 @@ def test_the_guide_for_r_runs_and_types_survive(tmp_path):
     places = {"RETICULATE_PYTHON": sys.executable, "PYTHONPATH": str(Path(__file__).parents[1])}
     done = subprocess.run(
         ["Rscript", "--vanilla", script.name],
-        cwd=tmp_path, capture_output=True, text=True, timeout=600,
+        cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE,
         env={**os.environ, "LANG": "C.UTF-8", **places},
     )  # fmt: skip
     assert done.returncode == 0 and done.stdout.endswith("done\n"), done.stderr + done.stdout

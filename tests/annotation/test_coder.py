@@ -17,7 +17,7 @@ from embedtopics.errors import InputError
 from embedtopics.inference import Measurement
 from tests.annotation.conftest import NAMES
 from tests.chat_server import said, serving
-from tests.factories import refuses
+from tests.factories import PATIENCE, refuses
 
 TEXTS = pd.Series(["ripe plums", "slow train", None, "ripe plums", "a knight"], index=list("abcde"))
 CODES = {"plums": "fruit", "train": "train", "knight": "chess"}
@@ -194,14 +194,14 @@ def test_a_small_model_on_this_machine_codes(tmp_path):
     options = f"--model {assemble()} --port {port} --n_ctx 2048 --n_threads 1".split()
     server = subprocess.Popen([sys.executable, "-m", "llama_cpp.server", *options])
     try:
-        for _ in range(600):
+        for _ in range(10 * PATIENCE):
             with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                 break
             time.sleep(0.1)
         url = f"http://127.0.0.1:{port}/v1"
         label = {"type": "object", "properties": {"label": {"enum": NAMES}}, "required": ["label"]}
         form = {"type": "json_object", "schema": label}
-        coding = coder_at(url, request={"timeout": 300, "response_format": form}).code(TEXTS)
+        coding = coder_at(url, request={"timeout": PATIENCE, "response_format": form}).code(TEXTS)
     finally:
         server.kill()
         server.wait()

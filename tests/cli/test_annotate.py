@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.running import refused, rows, run
+from tests.factories import PATIENCE
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_labels_given_on_the_page_are_in_the_folder(file):
         request = urllib.request.Request(
             f"{base}/api/{action}", json.dumps(content).encode(), headers
         )
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return json.loads(answer.read())
 
     text = ask("next", tab="a")["next"]
@@ -41,7 +42,7 @@ def test_labels_given_on_the_page_are_in_the_folder(file):
     process.send_signal(signal.SIGINT)
     rest = process.stdout.read()
     process.stdout.close()
-    assert process.wait(timeout=60) == 0 and "1 texts are labelled" in rest
+    assert process.wait(timeout=PATIENCE) == 0 and "1 texts are labelled" in rest
     lines = (file.parent / "articles.study/journal.jsonl").read_text("utf-8").splitlines()
     answer = json.loads(lines[-1])
     assert (answer["id"], answer["labels"], answer["by"]) == (text["id"], ["health"], "Ada")

@@ -16,7 +16,7 @@ from embedtopics.cli._display import write_results_folder
 from embedtopics.errors import InputError
 from embedtopics.topics import load_result
 from tests.cli.running import refused, run
-from tests.factories import FULL_DISK, contents, make_result, raising
+from tests.factories import FULL_DISK, PATIENCE, contents, make_result, raising
 
 THEMES = ["apple pear plum orchard", "station rail ticket platform", "bishop rook pawn queen"]
 
@@ -172,7 +172,7 @@ def test_interrupt_while_encoding_leaves_nothing(tmp_path):
     for _ in range(3):  # Python ignores an interrupt inside of a destructor
         process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
-            _, rest = process.communicate(timeout=30)
+            _, rest = process.communicate(timeout=PATIENCE)
             break
     assert process.returncode == 130
     assert "Traceback" not in rest.replace("Exception ignored in", "")

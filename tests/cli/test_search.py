@@ -15,7 +15,7 @@ from rich.console import Console
 
 import embedtopics as et
 from tests.cli.running import EVIL, build, refused, rows, run
-from tests.factories import raising
+from tests.factories import PATIENCE, raising
 
 QUERY = "closure of rural hospitals"
 
@@ -188,8 +188,8 @@ def test_serve_answers_until_it_is_interrupted(tmp_path):
     command = [sys.executable, "-u", "-m", "embedtopics", "serve", tmp_path / "i"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     url = next(line.strip() for line in process.stdout if line.startswith("http://127.0.0.1:"))
-    with urllib.request.urlopen(url.replace("/?", "/search?q=owl&"), timeout=60) as answer:
+    with urllib.request.urlopen(url.replace("/?", "/search?q=owl&"), timeout=PATIENCE) as answer:
         assert json.loads(answer.read())["hits"][0]["snippet"] == [["owl", True]]
     process.send_signal(signal.SIGINT)
     process.stdout.close()
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=PATIENCE) == 0

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders import CachedEncoder
 from embedtopics.encoders import _cache as cached
-from tests.factories import FULL_DISK, raising, refuses
+from tests.factories import FULL_DISK, PATIENCE, raising, refuses
 
 
 class Counting:
@@ -194,7 +194,7 @@ def test_killed_in_the_middle_the_next_run_goes_on_from_there(tmp_path):
 def test_two_processes_share_a_cache(tmp_path):
     both = [worker(tmp_path, 60, 0.01) for _ in range(2)]
     for process in both:
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
     assert n_encoded([f"text {i}" for i in range(60)], tmp_path) == 0
 

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.factories import PATIENCE
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 IN_A_BROWSER = [
     pytest.mark.browser,
@@ -35,7 +37,6 @@ ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 20) for end in sys.argv[1:3]]
 os.dup2(ends[0], 3); os.dup2(ends[1], 4)
 os.execvp(sys.argv[3], sys.argv[3:])
 """
-PATIENCE = 90  # seconds for one answer or one condition; never waited for in full where all is well
 
 
 class Browser:
@@ -170,7 +171,7 @@ class Browser:
         except (AssertionError, OSError):
             self._process.kill()
         try:
-            self._process.wait(timeout=20)
+            self._process.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -212,7 +213,7 @@ def fetch(server, path, content=None, **headers):
     sent = {name: value for name, value in {**base, **headers}.items() if value is not None}
     request = urllib.request.Request(f"http://127.0.0.1:{server.port}{path}", content, sent)
     try:
-        with urllib.request.urlopen(request, timeout=60) as response:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as response:
             return response.status, response.headers, response.read()
     except urllib.error.HTTPError as error:
         return error.code, error.headers, error.read()

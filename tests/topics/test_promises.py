@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import embedtopics as et
 from embedtopics.topics.results import Reason
-from tests.factories import python
+from tests.factories import PATIENCE, python
 
 WORDS = "oak elm ash fig yew fir bay box may tea rye oat".split()
 
@@ -235,7 +235,7 @@ np.savez(sys.argv[1], labels=r.labels, map=r.map, coordinates=r.coordinates,
         path = tmp_path / f"{threads}.npz"
         names = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         environment = {**os.environ, **dict.fromkeys(names, threads)}
-        python(code, str(path), env=environment, timeout=300)
+        python(code, str(path), env=environment, timeout=PATIENCE)
         found.append(np.load(path))
     assert found[0]["labels"].max() >= 5
     for name in found[0].files:

@@ -31,7 +31,12 @@ def make_manifest(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str
     ----------
     files : path or sequence of paths
         Uncompressed parquet, jsonl (ndjson), csv and tsv files in UTF-8; or patterns such as
-        "data/*.parquet". Each row group of parquet is one shard.
+        ``"data/*.parquet"``. Each row group of parquet is one shard.
+
+    Returns
+    -------
+    Manifest
+        The shards, in the order of `files`, with the digest of each.
 
     Raises
     ------

@@ -12,8 +12,9 @@ def public_modules() -> dict[str, ModuleType]:
     package = importlib.import_module("embedtopics")
     modules = {".": package}
     for name in package.__all__:
-        if isinstance(getattr(package, name), ModuleType):
-            modules[name] = getattr(package, name)
+        value = getattr(package, name)
+        if isinstance(value, ModuleType) and hasattr(value, "__path__"):
+            modules[name] = value
     return modules
 
 

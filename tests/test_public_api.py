@@ -2,16 +2,24 @@
 
 import importlib
 import inspect
+import subprocess
+import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import embedtopics
 
+PACKAGE = Path(embedtopics.__file__).parent
 SUBPACKAGES = [
-    name for name in embedtopics.__all__ if isinstance(getattr(embedtopics, name), ModuleType)
+    name for name in embedtopics.__all__ if hasattr(getattr(embedtopics, name), "__path__")
 ]
+PUBLIC_MODULES = [
+    *(path.stem for path in PACKAGE.glob("*.py") if not path.stem.startswith("_")),
+    *SUBPACKAGES,
+    *(f"{path.parent.name}.results" for path in PACKAGE.glob("*/results.py")
+      if path.parent.name in SUBPACKAGES),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["embedtopics", *(f"embedtopics.{s}" for s in SUBPACKAGES)])
@@ -27,10 +35,9 @@ def test_public_names_are_documented_and_all_that_is_shown(name):
 
 
 def test_subpackages_have_no_public_modules_but_results():
-    package = Path(embedtopics.__file__).parent
     public = [
-        path.relative_to(package)
-        for path in package.rglob("*.py")
+        path.relative_to(PACKAGE)
+        for path in PACKAGE.rglob("*.py")
         if not path.name.startswith("_") and "_utils" not in path.parts
     ]
     assert {path.name for path in public} == {
@@ -39,3 +46,21 @@ def test_subpackages_have_no_public_modules_but_results():
         "protocols.py",
         "results.py",
     }
+
+
+def test_public_modules_need_no_import_of_their_own():
+    """In a new process, each of them is an attribute of the package that has just been imported."""
+    program = "import embedtopics as et; from operator import attrgetter\n"
+    program += f"for name in {PUBLIC_MODULES}: attrgetter(name)(et)"
+    alone = [
+        "import embedtopics as et; et.errors.InputError",
+        "import embedtopics as et; et.decisions.Decision",
+        "import embedtopics as et; et.protocols.FloatArray",
+        "import embedtopics as et; et.topics.results.TopicResult",
+        "import embedtopics as et; et.terms.ClassTfidf",
+    ]
+    assert len(PUBLIC_MODULES) > 30
+
+    for code in (program, *alone):
+        finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert not finished.returncode, finished.stderr

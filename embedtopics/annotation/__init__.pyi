@@ -1,3 +1,4 @@
+from . import results as results
 from ._codebook import Label as Label
 from ._codebook import StudyDesign as StudyDesign
 from ._coder import LanguageModelCoder as LanguageModelCoder

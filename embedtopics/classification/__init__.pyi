@@ -1,3 +1,4 @@
+from . import results as results
 from ._classifier import TextClassifier as TextClassifier
 from ._corpora import classify as classify
 from ._prevalence import measure as measure

@@ -1,1 +1,2 @@
+from . import results as results
 from ._density import DensityClusterer as DensityClusterer

@@ -1,1 +1,2 @@
+from . import results as results
 from ._corpus import Corpus as Corpus

@@ -1,3 +1,4 @@
+from . import results as results
 from ._index import build_index as build_index
 from ._jobs import AssignTopics as AssignTopics
 from ._jobs import ClassifyTexts as ClassifyTexts

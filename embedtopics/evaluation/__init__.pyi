@@ -1,3 +1,4 @@
+from . import results as results
 from ._agreement import agreement as agreement
 from ._agreement import dawid_skene as dawid_skene
 from ._agreement import krippendorff_alpha as krippendorff_alpha

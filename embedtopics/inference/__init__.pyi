@@ -1,3 +1,4 @@
+from . import results as results
 from ._measurement import Measurement as Measurement
 from ._regress import regress as regress
 from ._shares import power as power

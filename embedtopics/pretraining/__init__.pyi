@@ -1,3 +1,4 @@
+from . import results as results
 from ._masking import RandomMasking as RandomMasking
 from ._masking import SelectiveMasking as SelectiveMasking
 from ._masking import SpanMasking as SpanMasking

@@ -1,3 +1,4 @@
+from . import results as results
 from ._contextualization import contextualization as contextualization
 from ._extract import hidden_states as hidden_states
 from ._extract import random_states as random_states

@@ -1,1 +1,2 @@
+from . import results as results
 from ._weighting import ClassTfidf as ClassTfidf

@@ -1,3 +1,4 @@
+from . import results as results
 from ._describe import top_words as top_words
 from ._inspection import inspect_corpus as inspect_corpus
 from ._model import TopicModel as TopicModel

@@ -50,6 +50,7 @@ core-tests:      ## Test the core without PyTorch: make core-tests PYTHON=python
 	$(BIN)/python -m pytest -q $(SIDE) $(CORE)
 
 test-all: install lint   ## Run every test; tests skip if their data sets are absent.
+	$(BIN)/python $(PIP) --group docs
 	$(BIN)/python -m pytest -q $(SIDE) --hypothesis-profile=thorough -m "not network"
 
 lint: install    ## Check style and types.
@@ -63,12 +64,12 @@ format: install  ## Format the code.
 	$(BIN)/ruff format .
 
 docs: install    ## Build the documentation site in docs/_site.
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group docs
+	$(BIN)/python $(PIP) --group docs
 	$(BIN)/sphinx-build -q -W --keep-going -c docs . docs/_site
 	@echo "open docs/_site/index.html"
 
 notebooks: install   ## Run the notebooks and store their outputs.
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group docs
+	$(BIN)/python $(PIP) --group docs
 	$(BIN)/python docs/notebooks.py
 
 browser: install     ## Test the pages in headless Chromium, if it is installed.

@@ -23,7 +23,7 @@ from embedtopics.report._documents import FORMATS, Section, Table, write_page
 from embedtopics.report._explorer import explorer_html
 from embedtopics.report._page_data import corpus_title
 from embedtopics.report._study import Checks, record_sections, study_sections
-from embedtopics.topics.results import TopicResult
+from embedtopics.topics.results import Specifications, TopicResult, Verification
 from embedtopics.training.results import TrainingReport
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def write_report(
     tables: Mapping[str, pd.DataFrame] = MappingProxyType({}),
     measures: pd.DataFrame | None = None,
     validation: Sequence[SheetScore] = (),
-    choices: Displayed | None = None,
-    verification: Displayed | None = None,
+    choices: Specifications | None = None,
+    verification: Verification | None = None,
 ) -> Path:
     """Write a result to one file, a page that works offline or a document for reviewers.
 
@@ -68,13 +68,13 @@ def write_report(
     title : str, optional
         Heading; by default it names the corpus, or what the result is of.
     tables : mapping of str to DataFrame
-        Further tables, by heading, such as effects or corrected shares; comparisons have none.
+        Further tables, by heading, such as effects or corrected shares; not for a Comparison.
     measures : DataFrame, optional
-        Of topics: see `topics.report_card`.
+        Only for topics: see `topics.report_card`.
     validation : sequence of SheetScore
-        Of topics: the scores of answers of people to `topics.validation_sheets`.
+        Only for topics: the scores of answers of people to `topics.validation_sheets`.
     choices, verification : Specifications, Verification, optional
-        Of topics: see `topics.specifications` and `embedtopics.verify`.
+        Only for topics: see `topics.specifications` and `embedtopics.verify`.
 
     Returns
     -------
@@ -85,12 +85,24 @@ def write_report(
     Raises
     ------
     InputError
-        Another type of result, another suffix, or a folder that does not exist.
+        Another type of result, an argument that this kind of result has no place for, another
+        suffix, or a folder that does not exist.
     MissingExtraError
         If python-docx, which writes .docx files, is not installed.
     OSError
         The folder is not writable, or the disk is full.
     """
+    _check_result(result)
+    _check_tables(result, tables)
+    of_topics = {
+        "measures": measures,
+        "validation": validation,
+        "choices": choices,
+        "verification": verification,
+    }
+    _check_checks(result, {name: value for name, value in of_topics.items() if _is_given(value)})
+    if not isinstance(path, str | os.PathLike):
+        raise InputError("path", "the path of a file to write", path)
     path = Path(path)
     if not path.parent.is_dir():
         raise InputError("path", "in a folder that exists", path, "create the folder first")
@@ -101,23 +113,81 @@ def write_report(
     if isinstance(result, Comparison):
         return write_page(comparison_html(result, title=title), path)
     if isinstance(result, TopicResult):
-        results = (("Choices", choices), ("Computed again", verification))
-        computed = {heading: one for heading, one in results if one is not None}
+        computed: dict[str, Displayed] = {}
+        if choices is not None:
+            computed["Choices"] = choices
+        if verification is not None:
+            computed["Computed again"] = verification
         checks = Checks(measures, validation, tables, computed)
         if suffix in (".html", ".htm"):
             return write_page(explorer_html(result, title=title, checks=checks), path)
         sections, entries = study_sections(result, checks, is_page=False)
         heading = corpus_title("Topics of", result)
         write_page("\n".join(entries), path.with_suffix(".bib"))
-    elif type(result) in PAGES:
+    else:
         heading, sections = PAGES[type(result)](result)
         sections += [Section(name, [frame]) for name, frame in tables.items()]
         sections += record_sections(result.decisions)
-    else:
-        types = "TopicResult, Comparison, " + ", ".join(one.__name__ for one in PAGES)
-        raise InputError("result", f"one of {types}", result)
     FORMATS[suffix](title or heading, sections, path)
     return path
+
+
+def _check_result(result: Any) -> None:
+    """Raise InputError if there is no page for a value."""
+    if isinstance(result, TopicResult | Comparison) or type(result) in PAGES:
+        return
+    names = ", ".join(["TopicResult", "Comparison", *(kind.__name__ for kind in PAGES)])
+    remedy = ""
+    if hasattr(result, "result_"):
+        remedy = "pass the result of the model, model.result_"
+    elif isinstance(result, str | os.PathLike):
+        remedy = "load a saved result first, such as TopicModel.load(folder).result_"
+    raise InputError("result", f"one of {names}", result, remedy)
+
+
+def _check_tables(result: Any, tables: Any) -> None:
+    """Raise InputError for tables that are none, or that a comparison has no place for."""
+    import pandas as pd
+
+    is_mapping = isinstance(tables, Mapping)
+    if not is_mapping or not all(isinstance(table, pd.DataFrame) for table in tables.values()):
+        raise InputError("tables", "a mapping of headings to DataFrames", tables)
+    if tables and isinstance(result, Comparison):
+        remedy = "the page of a comparison shows none"
+        raise InputError(
+            "tables", "left out for a Comparison", found=", ".join(tables), remedy=remedy
+        )
+
+
+def _is_given(value: Any) -> bool:
+    """Return whether an argument is neither None nor an empty sequence."""
+    return value is not None and not (isinstance(value, list | tuple) and not value)
+
+
+def _check_checks(result: Any, checks: Mapping[str, Any]) -> None:
+    """Raise InputError for checks of topics that are of a wrong type, or of another result."""
+    for name, value in checks.items():
+        if not isinstance(result, TopicResult):
+            expected = f"left out for a {type(result).__name__}"
+            remedy = "only the report of topics shows it"
+            raise InputError(name, expected, remedy=remedy, found=f"a {type(value).__name__}")
+        source, is_valid = CHECKS[name]
+        if not is_valid(value):
+            raise InputError(name, f"what {source} returns", value)
+
+
+def _are_scores(value: Any) -> bool:
+    """Return whether a value is a sequence of scores of sheets."""
+    return isinstance(value, list | tuple) and all(isinstance(one, SheetScore) for one in value)
+
+
+CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "measures": ("topics.report_card", lambda value: "measure" in getattr(value, "columns", ())),
+    "validation": ("evaluation.score_sheet, in a list", _are_scores),
+    "choices": ("topics.specifications", lambda value: isinstance(value, Specifications)),
+    "verification": ("embedtopics.verify", lambda value: isinstance(value, Verification)),
+}
+"""The function whose results each check of topics shows, and the test of its type."""
 
 
 def _classification(report: ClassificationReport) -> tuple[str, list[Section]]:

@@ -20,7 +20,7 @@ from embedtopics.corpus._corpus import Corpus
 from embedtopics.decisions import Decision
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import resolve_encoder
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import (
     Clusterer,
     Encoder,
@@ -190,9 +190,10 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : Corpus, list of str, Series, frame, datasets.Dataset or path of a file
-        y : object, optional
-            Not used, and recorded in the decisions. For topics that follow labels pass
-            ``constraints=PartialLabels(y)``.
+        y : sequence of shape (n_rows,), optional
+            Labels that a later step of a scikit-learn pipeline learns from. They are not used here,
+            which the decisions record; for topics that follow them pass
+            ``constraints=PartialLabels(y)``. Anything else is refused.
         embeddings : array_like of shape (n_rows, n_dimensions), optional
             Vectors of the rows, in their order; they replace those of the encoder.
 
@@ -207,6 +208,8 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             If the texts, the embeddings or a parameter cannot be used.
         """
         self._check_parameters()
+        corpus = Corpus.of(X)
+        _check_labels(y, len(corpus))
         self._of_fit: tuple[Any, BaseEncoder] | None = None
         resolution = Resolution(self.n_topics, self.min_cluster_size)
         seed = resolve_seed(self.random_state)
@@ -235,7 +238,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             constraints=self.constraints,
             has_encoder=self.encoder is not None,
         )
-        result = fit_topics(Corpus.of(X), embeddings, stages, self._settings())
+        result = fit_topics(corpus, embeddings, stages, self._settings())
         notes = [] if y is None else [Y_NOT_USED]
         self.result_ = dataclasses.replace(
             result,
@@ -389,6 +392,39 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
                 settings[stage] = repr(settings[stage])
         recorded: dict[str, Any] = as_json(settings)
         return recorded
+
+
+def _check_labels(y: Any, n_rows: int) -> None:
+    """Raise InputError if `y` is not a label for each row: who passes it means something else."""
+    if y is None:
+        return
+    if isinstance(y, str):
+        remedy = f"to name the column of the texts, pass Corpus(X, text={y!r})"
+        raise InputError("y", "None or one label for each row", y, remedy)
+
+    shape = _shape_of(y)
+    if len(shape) == 2:
+        raise InputError(
+            "y",
+            "None or one label for each row",
+            remedy=Remedy("embeddings", alternative="leave y out"),
+            found=f"a matrix of shape {shape}",
+        )
+    if shape != (n_rows,):
+        remedy = "leave it out, or for topics that follow labels pass constraints=PartialLabels(y)"
+        raise InputError("y", f"None or one label for each of the {n_rows:,} rows", y, remedy)
+
+
+def _shape_of(values: Any) -> tuple[int, ...]:
+    """Return the shape of an array or of sequences, nested or not; () for other objects."""
+    if hasattr(values, "shape"):
+        return tuple(values.shape)
+    if not hasattr(values, "__len__"):
+        return ()
+    first: Any = next(iter(values), None)
+    if isinstance(first, str) or not hasattr(first, "__len__"):
+        return (len(values),)
+    return (len(values), len(first))
 
 
 def _fresh(stage: Any) -> Any:

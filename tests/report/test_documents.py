@@ -9,8 +9,9 @@ import pytest
 from embedtopics import report, topics
 from embedtopics.evaluation import score_sheet
 from embedtopics.report._documents import FORMATS
-from tests.factories import make_result, refuses
+from tests.factories import make_comparison, make_result, refuses
 from tests.report.test_page import NASTY
+from tests.training.reports import make_report
 
 EVIL = "*b* _i_ `c` [l](u) <i>x</i> | # 50 % of $5 & {a} \\end{document} ~ ^"
 DOCUMENTS = (".md", ".docx", ".tex")
@@ -129,3 +130,75 @@ def test_bad_paths_are_named(result, tmp_path):
         with refuses("path"):
             report.write_report(result, tmp_path / path)
     assert set(FORMATS) == {".html", ".htm", *DOCUMENTS} and not [*tmp_path.iterdir()]
+
+
+CHECKS = ("measures", "validation", "choices", "verification")
+
+
+@pytest.fixture(scope="module")
+def checks(result, scores):
+    """Checks of topics, of the right type as far as they are made quickly."""
+    card = topics.report_card(result, n_resamples=20)
+    return {"measures": card, "validation": scores, "choices": card, "verification": card}
+
+
+@pytest.fixture(scope="module")
+def training_report():
+    return make_report()
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_check_of_topics_is_refused_for_another_result(name, checks, training_report, tmp_path):
+    for other in (make_comparison(40), training_report):
+        with refuses(name) as refusal:
+            report.write_report(other, tmp_path / "r.html", **{name: checks[name]})
+
+        assert type(other).__name__ in str(refusal.value)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_tables_are_refused_for_a_comparison_and_shown_for_other_results(training_report, tmp_path):
+    tables = {"Years and shares": pd.DataFrame({"year": [1999]})}
+
+    with refuses("tables"):
+        report.write_report(make_comparison(40), tmp_path / "c.html", tables=tables)
+    path = report.write_report(training_report, tmp_path / "t.html", tables=tables)
+
+    assert [*tmp_path.iterdir()] == [path]
+    assert "Years and shares" in path.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tables", [pd.DataFrame({"year": [1999]})]),
+        ("tables", {"Years": [1999]}),
+        ("tables", None),
+        ("measures", pd.DataFrame({"year": [1999]})),
+        ("measures", {"measure": 1}),
+        ("validation", "scores"),
+        ("choices", "choices"),
+        ("verification", True),
+    ],
+)
+def test_an_addition_of_a_wrong_type_is_refused(name, value, result, tmp_path):
+    with refuses(name):
+        report.write_report(result, tmp_path / "r.md", **{name: value})
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_score_outside_of_a_list_is_refused(result, scores, tmp_path):
+    with refuses("validation"):
+        report.write_report(result, tmp_path / "r.md", validation=scores[0])
+
+
+def test_what_has_no_page_is_refused_before_the_path_is_read(result):
+    for value in (None, "study", [result], 3):
+        with refuses("result"):
+            report.write_report(value, "nowhere/r.html")
+
+
+@pytest.mark.parametrize("path", [None, 3, ["r.html"]])
+def test_a_path_that_is_none_is_refused(path, result):
+    with refuses("path"):
+        report.write_report(result, path)

@@ -1,0 +1,67 @@
+"""Arguments of a fit that mean something else than what they are passed as."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.dummy import DummyClassifier
+from sklearn.pipeline import make_pipeline
+
+import embedtopics as et
+from embedtopics.errors import InputError
+
+N_ROWS = 40
+
+
+@pytest.fixture(scope="module")
+def collection():
+    """Texts of two subjects, their vectors, and their classes."""
+    kinds = np.arange(N_ROWS) % 2
+    words = ("apple pie", "train station")
+    texts = [f"{words[kind]} {row}" for row, kind in enumerate(kinds)]
+    vectors = np.eye(6)[kinds] + 0.05 * np.random.default_rng(1).normal(size=(N_ROWS, 6))
+    return texts, vectors, kinds
+
+
+@pytest.fixture
+def model():
+    return et.TopicModel("tfidf", languages=["en"], n_topics=2)
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_predict", "fit_transform"])
+def test_a_name_as_second_argument_is_refused(method, model, collection):
+    frame = pd.DataFrame({"headline": collection[0], "text": "something else"})
+
+    with pytest.raises(InputError) as refusal:
+        getattr(model, method)(frame, "headline")
+
+    assert refusal.value.parameter == "y"
+    assert "Corpus(X, text='headline')" in str(refusal.value)
+
+
+@pytest.mark.parametrize("form", [np.asarray, np.ndarray.tolist, csr_matrix, pd.DataFrame])
+@pytest.mark.parametrize("method", ["fit", "fit_predict", "fit_transform"])
+def test_vectors_as_second_argument_are_refused(method, form, model, collection):
+    texts, vectors, _ = collection
+
+    with pytest.raises(InputError) as refusal:
+        getattr(model, method)(texts, form(vectors))
+
+    assert refusal.value.parameter == "y"
+    assert refusal.value.remedy.parameter == "embeddings"
+
+
+@pytest.mark.parametrize("y", [["headline", "body"], 3, True, object(), {}, []])
+def test_a_second_argument_that_is_no_label_for_each_row_is_refused(y, model, collection):
+    with pytest.raises(InputError) as refusal:
+        model.fit(collection[0], y)
+
+    assert refusal.value.parameter == "y"
+
+
+def test_the_labels_of_a_pipeline_reach_its_classifier(model, collection):
+    texts, _, kinds = collection
+    pipeline = make_pipeline(model, DummyClassifier()).fit(texts, kinds)
+
+    assert pipeline[-1].classes_.tolist() == [0, 1]
+    assert [note.name for note in pipeline[0].result_.decisions].count("y") == 1

@@ -203,9 +203,10 @@ def agreement_with_people(names: tuple[str, ...], labels: pd.Series, gold: Any) 
     """Return the scores of a coder's labels; see `Coding.agreement`."""
     import pandas as pd
 
+    from embedtopics.corpus._alignment import align_values
+
+    gold = align_values(gold, labels, "gold", f"{len(labels):,} labels, one for each text")
     people = pd.Series(list(gold), dtype=object)
-    if len(people) != len(labels):
-        raise InputError("gold", f"{len(labels):,}, one for each text", found=f"{len(people):,}")
     codes = {name: code for code, name in enumerate(names)}
     is_gold = people.notna().to_numpy()
     if not is_gold.any():

@@ -31,6 +31,7 @@ from embedtopics.classification._pairs import PairEncoder, fit_together, joined_
 from embedtopics.classification._targets import (
     HEADS,
     LabelledTexts,
+    aligned_labels,
     balanced_weights,
     labelled_texts,
     require_learnable,
@@ -213,8 +214,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return FittedHead(self.encoder_, head, scores, codes[: len(scores)], (decision,))
 
     def _labelled(self, X: Any, y: Any, classes: Any, learned: bool = False) -> LabelledTexts:
-        read = joined_pairs(X) if self.pairs else X
-        return labelled_texts(read, y, self.head, classes, learned=learned)
+        if self.pairs:
+            y = aligned_labels(X, y)
+            X = joined_pairs(X)
+        return labelled_texts(X, y, self.head, classes, learned=learned)
 
     def _vectors(self, texts: Sequence[str]) -> Any:
         """Encode texts, (n_texts, n_dimensions), dense or sparse."""

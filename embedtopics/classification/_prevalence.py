@@ -19,6 +19,7 @@ from embedtopics.classification._heads import (
     probabilities,
 )
 from embedtopics.classification._targets import read_targets
+from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._texts import TEXT
 from embedtopics.decisions import Decision
@@ -268,13 +269,10 @@ def _column(corpus: Corpus, values: Any, parameter: str) -> Sequence[Any]:
     """Return one value for each row, from a column of the corpus or a sequence."""
     if isinstance(values, str):
         return list(_metadata(corpus, [values], parameter)[values])
-    if getattr(values, "ndim", 1) != 1 or hasattr(values, "columns"):
-        return values  # type: ignore[no-any-return]
-    cells = list(values)
-    if len(cells) != len(corpus):
-        lengths = f"{len(cells):,} for {len(corpus):,} rows"
-        raise InputError(parameter, "one value for each row of the corpus", found=lengths)
-    return cells
+    aligned = align_values(values, corpus, parameter, "one value for each row of the corpus")
+    if getattr(aligned, "ndim", 1) != 1:
+        return aligned  # type: ignore[no-any-return]
+    return list(aligned)
 
 
 def _metadata(corpus: Corpus, names: Sequence[str], parameter: str) -> pd.DataFrame:

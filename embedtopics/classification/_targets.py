@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_choice
+from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
@@ -58,7 +59,7 @@ def labelled_texts(
     X: Any, y: Any, head: str, classes: Any = None, *, learned: bool = False
 ) -> LabelledTexts:
     """Return the texts that have a label; refuse empty texts and contradicting labels."""
-    targets = read_targets(y, head, classes, learned=learned)
+    targets = read_targets(aligned_labels(X, y), head, classes, learned=learned)
     texts = check_lengths(check_texts(X), targets.codes)
     rows = np.flatnonzero(targets.has_label)
     labels: dict[str, tuple[int, bytes]] = {}
@@ -169,7 +170,7 @@ def label_conflicts(texts: Sequence[str], y: Any) -> pd.DataFrame:
     """
     import pandas as pd
 
-    targets = read_targets(y, "softmax")
+    targets = read_targets(aligned_labels(texts, y), "softmax")
     read = check_lengths(check_texts(texts), targets.codes)
     names = {"text": list(map(normalize_text, read)), "code": targets.codes}
     table = pd.DataFrame(names).assign(row=range(len(read)))[targets.has_label]
@@ -181,6 +182,14 @@ def label_conflicts(texts: Sequence[str], y: Any) -> pd.DataFrame:
         for (_, code, text), rows in groups.items()
     ]
     return pd.DataFrame(conflicts, columns=["text", "label", "n_rows", "rows"])
+
+
+def aligned_labels(X: Any, y: Any) -> Any:
+    """Return labels in the order of the texts: a Series by its index, if the texts have one."""
+    is_indexed = hasattr(y, "iloc") and hasattr(X, "__len__")
+    if not is_indexed:
+        return y
+    return align_values(y, X, "y", "one label for each text").reset_index(drop=True)
 
 
 def check_lengths(texts: list[str], codes: npt.NDArray[Any]) -> list[str]:

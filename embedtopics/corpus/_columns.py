@@ -8,7 +8,6 @@ import difflib
 import operator
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from typing import Any, Literal, NoReturn
@@ -16,6 +15,8 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import pandas as pd
 
+from embedtopics.corpus._alignment import align_values
+from embedtopics.corpus._numbers import infer_type
 from embedtopics.corpus._readers import DocumentTable, as_table, is_frame
 from embedtopics.corpus._texts import (
     MISSING_MARKERS,
@@ -161,20 +162,26 @@ def read_list(
 ) -> dict[str, Any]:
     """Return the fields of a corpus from a list of texts; see `Corpus`."""
     values = _as_list(texts)
-    table = as_table(pd.DataFrame(index=range(len(values))) if metadata is None else metadata)
-    _check_length("metadata", table.frame, len(values))
-    labels = texts.index if isinstance(texts, pd.Series) else table.frame.index
-    table = replace(table, frame=table.frame.set_axis(labels), source=type(texts).__name__)
-    fields = _fields(table, values, table.source, ids, [], {"time": time, "group": group})
-    _check_length("ids", fields["ids"], len(values))
-    return fields
+    if metadata is None:
+        table = as_table(pd.DataFrame(index=range(len(values))))
+    else:
+        table = as_table(metadata)
 
+    # Texts with an index name the rows; otherwise the index of the metadata does.
+    frame = table.frame
+    if isinstance(texts, pd.Series) and isinstance(metadata, pd.DataFrame):
+        frame = align_values(frame, texts, "metadata", "one entry for each text")
+    elif len(frame) != len(values):
+        found = f"{len(frame)} for {len(values)} texts"
+        raise InputError("metadata", "one entry for each text", found=found)
+    if isinstance(texts, pd.Series):
+        frame = frame.set_axis(texts.index)
+    table = replace(table, frame=frame, source=type(texts).__name__)
 
-def _check_length(name: str, values: Any, n_texts: int) -> None:
-    if len(values) != n_texts:
-        raise InputError(
-            name, "one entry for each text", found=f"{len(values)} for {n_texts} texts"
-        )
+    if ids is not None:
+        rows = texts if isinstance(texts, pd.Series) else frame
+        ids = align_values(ids, rows, "ids", "one entry for each text")
+    return _fields(table, values, table.source, ids, [], {"time": time, "group": group})
 
 
 FIELD_SEPARATOR = "\n\n"
@@ -339,18 +346,8 @@ def _read_metadata(table: DocumentTable, used: list[str]) -> tuple[pd.DataFrame,
         if n_changed or table.untyped:
             objects = pd.Series(clean, index=metadata.index, dtype=object)
             # Column by column: pandas would keep strings of a frame of objects as objects.
-            metadata[name] = _inferred(objects) if table.untyped else objects
+            metadata[name] = infer_type(objects) if table.untyped else objects
     return metadata, n_repaired
-
-
-def _inferred(objects: pd.Series) -> pd.Series:
-    """Infer the type of a column; integers with missing values stay integers."""
-    present = [value for value in objects.tolist() if value is not None]
-    if len(present) < len(objects) and present and all(type(value) is int for value in present):
-        with suppress(OverflowError):  # beyond 64 bits they stay objects
-            return objects.astype("Int64")
-        return objects
-    return objects.infer_objects()
 
 
 def _read_numbers(metadata: pd.DataFrame, others: set[str | None]) -> tuple[Decision, ...]:

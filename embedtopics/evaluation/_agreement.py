@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import checked_choice, resolve_seed
 from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._alignment import align_values
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_sums
 from embedtopics.evaluation.results import COVERED, Agreement
@@ -199,10 +200,12 @@ def agreement(
     import pandas as pd
     from sklearn.metrics import adjusted_mutual_info_score
 
-    true, predicted = np.asarray(labels_true), np.asarray(labels_pred)
+    expected = "as long as labels_true, at least 1"
+    predicted = np.asarray(align_values(labels_pred, labels_true, "labels_pred", expected))
+    true = np.asarray(labels_true)
     if true.ndim != 1 or true.shape != predicted.shape or len(true) == 0:
         found = f"shapes {true.shape} and {predicted.shape}"
-        raise InputError("labels_pred", "as long as labels_true, at least 1", found=found)
+        raise InputError("labels_pred", expected, found=found)
     if predicted.dtype.kind not in "iu":
         raise InputError("labels_pred", "integers, noise as -1", found=str(predicted.dtype))
     if pd.isna(true).any():
@@ -224,6 +227,7 @@ def agreement(
     if n_resamples:
         unit = np.arange(len(true))
         if units is not None:
+            units = align_values(units, labels_true, "units")
             unit = np.unique(np.asarray(units), return_inverse=True)[1]
         shape = int(unit.max()) + 1, len(everything.counts)
         by_unit = csr_matrix((np.ones(len(true)), (unit, everything.cell_of)), shape=shape)

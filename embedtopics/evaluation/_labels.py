@@ -17,6 +17,7 @@ import numpy.typing as npt
 from embedtopics._utils.display import spell_count
 from embedtopics._utils.machine import one_blas_thread
 from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._alignment import as_series
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
@@ -58,10 +59,9 @@ def groups_of(labels: Any, corpus: Corpus, decisions: list[Decision]) -> Groups:
             raise InputError("labels", f"a column of {corpus.source} ({shown})", labels)
         values, grouped_by = corpus.metadata[labels].to_numpy(dtype=object), f'label "{labels}"'
     else:
-        values, grouped_by = np.asarray(labels, dtype=object), "labels given"
-        if values.shape != (len(corpus),):
-            expected = f"a column's name, or one label for each of the {len(corpus):,} rows"
-            raise InputError("labels", expected, found=f"shape {values.shape}")
+        expected = f"a column's name, or one label for each of the {len(corpus):,} rows"
+        values = as_series(labels, corpus, "labels", expected).to_numpy(dtype=object)
+        grouped_by = "labels given"
     documents = corpus.distinct()
     of_document, n_conflicts = _labels_of_documents([_spell(v) for v in values], documents)
     if n_conflicts:

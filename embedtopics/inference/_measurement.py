@@ -13,6 +13,7 @@ import pandas as pd
 
 from embedtopics._utils.checks import checked_choice, is_number, resolve_seed
 from embedtopics._utils.display import spell_count
+from embedtopics.corpus._alignment import VALUE_OF_ROW, align_values, as_series
 from embedtopics.corpus._texts import is_missing
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
@@ -174,6 +175,12 @@ class Measurement:
     ) -> None:
         values = list(gold)
         n = len(values)
+
+        # All have the order of the gold values, whose rows are named by their index, or by data.
+        rows: Any = gold if isinstance(gold, pd.Series) else values
+        if data is not None:
+            data = align_values(data, rows, "data", "a row for each gold value")
+            rows = data
         for row, value in enumerate(values):
             if isinstance(value, PredictedLabel):
                 remedy = "pass the labels of a language model as predictions"
@@ -182,13 +189,19 @@ class Measurement:
         if is_gold.sum() < 2:
             raise InputError("gold", "given for at least two rows", found=f"{is_gold.sum()}")
         classes = _classes(values, is_gold, checked_choice(kind, "kind", _KINDS))
-        unit = np.arange(n) if units is None else _codes(units, n, "units")
-        stratum = None if strata is None else _codes(strata, n, "strata")
+        unit = np.arange(n) if units is None else _codes(units, rows, "units")
+        stratum = None if strata is None else _codes(strata, rows, "strata")
+        if probability is not None:
+            probability = align_values(probability, rows, "probability", VALUE_OF_ROW)
         chance = _chances(is_gold, sampling, probability, stratum)
         weight = np.where(is_gold, 1 / chance, 0.0)
         sample = Sample.of(weight, np.zeros(n) if stratum is None else stratum, unit)
         truth = _columns(values, classes, is_gold)
-        by_name = _by_name(predictions, classes)
+        expected = f"{n:,} rows, one for each gold value"
+        by_name = {
+            key: align_values(column, rows, "predictions", expected)
+            for key, column in _by_name(predictions, rows, classes).items()
+        }
         columns = [_prediction(one, classes, n, key) for key, one in by_name.items()]
         decisions: list[Decision] = []
         is_absent = {key: _is_absent(np.asarray(one)) for key, one in by_name.items()}
@@ -215,8 +228,6 @@ class Measurement:
             message = f"{few} are too narrow at times; there are {n_gold}."
             decisions.append(Decision("inference", "few_gold", n_gold, message))
         frame = pd.DataFrame(index=range(n)) if data is None else data.reset_index(drop=True)
-        if len(frame) != n:
-            raise InputError("data", "a row for each gold value", found=f"{len(frame):,} rows")
         self._set(
             name=name,
             classes=classes,
@@ -339,16 +350,16 @@ class Measurement:
             raise InputError("topics", f"ids of topics, 0 to {result.n_topics - 1}", topics)
         rows = np.flatnonzero(result.documents.of_row >= 0)
         document = result.documents.of_row[rows]
-        if len(values := list(gold)) != (n_rows := len(result.documents.of_row)):
-            found = f"{len(values):,} for {n_rows:,}"
-            raise InputError("gold", "one value for each row of the corpus", found=found)
+        values = list(
+            align_values(gold, result.corpus, "gold", "one value for each row of the corpus")
+        )
         predictions = {
             "topic": np.isin(result.clustering.labels, ids)[document].astype(np.float64),
             "share": np.asarray(result.memberships[:, ids].sum(axis=1)).ravel()[document],
         }
         for key in ("probability", "strata", "units"):
             if options.get(key) is not None:
-                options[key] = pd.Series(list(options[key])).iloc[rows].to_numpy()
+                options[key] = as_series(options[key], result.corpus, key).to_numpy()[rows]
         options.setdefault("units", document)
         options["data"] = result.corpus.metadata.iloc[rows]
         return cls([values[row] for row in rows.tolist()], predictions, **options)
@@ -391,11 +402,9 @@ def _plain(value: Any) -> Any:
     return bool(value) if isinstance(value, np.bool_) else value
 
 
-def _codes(values: Any, n: int, parameter: str) -> Int64Array:
+def _codes(values: Any, rows: Any, parameter: str) -> Int64Array:
     """Return codes of units or strata; a missing one is refused with its row."""
-    cells = list(values)
-    if len(cells) != n:
-        raise InputError(parameter, "one value for each row", found=f"{len(cells):,} for {n:,}")
+    cells = list(align_values(values, rows, parameter))
     codes = np.asarray(pd.factorize(pd.Series(cells, dtype=object))[0], dtype=np.int64)
     if (codes < 0).any():
         raise InputError(parameter, "present in every row", None, row=int((codes < 0).argmax()))
@@ -409,9 +418,6 @@ def _chances(
     n = len(is_gold)
     if probability is not None:
         chance = pd.Series(list(probability)).to_numpy(dtype=np.float64, na_value=np.nan)
-        if len(chance) != n:
-            found = f"{len(chance):,} for {n:,}"
-            raise InputError("probability", "one value for each row", found=found)
         wrong = ~((chance > 0) & (chance <= 1))
         if wrong.any():
             row = int(wrong.argmax())
@@ -449,9 +455,10 @@ def _columns(values: Sequence[Any], classes: tuple[Any, ...] | None, used: BoolA
     return out
 
 
-def _by_name(predictions: Any, classes: tuple[Any, ...] | None) -> dict[str, Any]:
-    """Return each prediction by its name."""
+def _by_name(predictions: Any, rows: Any, classes: tuple[Any, ...] | None) -> dict[str, Any]:
+    """Return each prediction by its name, those of a table in the order of the rows."""
     if isinstance(predictions, pd.DataFrame):
+        predictions = align_values(predictions, rows, "predictions")
         if classes is not None and set(predictions.columns) == set(classes):
             return {"probability": predictions[list(classes)].to_numpy(dtype=np.float64)}
         return {str(column): predictions[column] for column in predictions}
@@ -472,10 +479,6 @@ def _prediction(
 ) -> npt.NDArray[np.float64]:
     """Return one prediction as columns of classes, or as one column of numbers."""
     array = np.asarray(values)
-    if len(array) != n:
-        raise InputError(
-            "predictions", f"{n:,} rows, one for each gold value", found=f"{len(array):,}"
-        )
     missing = _is_absent(array)
     if missing.any():
         if classes is None or np.issubdtype(array.dtype, np.number) or missing.all():

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_between
+from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int64Array
@@ -199,6 +200,7 @@ class SelectiveMasking(RandomMasking):
             if classes not in read.metadata:
                 raise InputError("classes", "a column of the corpus", classes)
             classes = read.metadata[classes]
+        classes = align_values(classes, read, "classes", "a class for each row of the corpus")
         names = np.asarray(classes, dtype=object).astype(str)
         if len(names) != len(read) or len(set(names.tolist())) < 2:
             got = f"{len(set(names.tolist()))} classes for {len(names):,} rows"

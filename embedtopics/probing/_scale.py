@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from embedtopics._utils.checks import is_whole, resolve_seed
 from embedtopics._utils.machine import one_blas_thread
 from embedtopics.corpus import Corpus
+from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._corpus import require_text
 from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._base import unit_vectors
@@ -352,6 +353,7 @@ class Scale(BaseEstimator):  # type: ignore[misc]
         from sklearn.linear_model import RidgeCV
         from sklearn.model_selection import KFold, cross_val_predict
 
+        scores = align_values(scores, corpus, "y", "one score for each row")
         y, document = np.asarray(scores, dtype=np.float64), corpus.distinct().of_row
         if y.shape != (len(corpus),):
             raise InputError("y", "one score for each row", found=f"an array of shape {y.shape}")

@@ -11,6 +11,7 @@ import pandas as pd
 
 from embedtopics._utils.display import Displayed, excerpt
 from embedtopics.corpus import Corpus
+from embedtopics.corpus._alignment import align_values
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_means
@@ -450,10 +451,8 @@ class Positions(Displayed):
 
     def within(self, labels: Any) -> "Positions":
         """Return differences from the mean of each row's topic; see `Scale.positions`."""
-        topics = np.asarray(labels)
-        if len(topics) != len(self):
-            expected = f"topics of the {len(self):,} rows"
-            raise InputError("within", expected, found=f"{len(topics):,} rows")
+        expected = f"topics of the {len(self):,} rows"
+        topics = np.asarray(align_values(labels, self.corpus, "within", expected))
         both = pd.DataFrame(np.column_stack([self.values, self.draws]))
         centered = (both - both.groupby(topics).transform("mean")).to_numpy()
         metadata = self.corpus.metadata.assign(topic=topics)
@@ -542,12 +541,17 @@ class Positions(Displayed):
 
         from embedtopics.inference import Measurement
 
+        gold = None if gold is None else align_values(gold, self.corpus, "gold")
         rows = np.flatnonzero(~np.isnan(self.values))
         values = self.values[rows]
         data = self.corpus.metadata.iloc[rows]
         options = {"name": "position", "data": data, "kind": "number"} | options
-        if isinstance(options.get("units"), str):
-            options["units"] = data[options["units"]]
+        for key in ("units", "strata", "probability"):
+            if isinstance(options.get(key), str):
+                options[key] = data[options[key]]
+            elif options.get(key) is not None:
+                aligned = align_values(options[key], self.corpus, key)
+                options[key] = np.asarray(aligned)[rows]
 
         # With gold positions, ours are predictions of them.
         if gold is not None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from embedtopics._utils.display import spell_count
+from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._texts import is_missing, replace_surrogates
-from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
@@ -48,6 +49,7 @@ class _LabelsOfRows:
         code_of = {value: code for code, value in enumerate(self.classes)}
         codes = [UNKNOWN if value is None else code_of[value] for value in values]
         self.codes: Int64Array = np.array(codes, dtype=np.int64)
+        self._index = labels.index if isinstance(labels, pd.Series) else None
 
     def __repr__(self) -> str:
         n_known = int((self.codes >= 0).sum())
@@ -59,13 +61,18 @@ class _LabelsOfRows:
         n_labeled = int((self.codes >= 0).sum())
         return {"kind": self.kind, "classes": list(self.classes), "n_labeled": n_labeled}
 
-    def _of_documents(self, documents: DistinctDocuments) -> tuple[Int32Array, list[Decision]]:
+    def _of_documents(self, context: FitContext) -> tuple[Int32Array, list[Decision]]:
         """Return the most frequent class of each document's rows, and decisions."""
-        of_row, codes = documents.of_row, self.codes
-        if len(codes) != len(of_row):
+        documents = context.documents
+        of_row = documents.of_row
+        if len(self.codes) != len(of_row):
             expected = f"one for each of the {len(of_row):,} rows"
             remedy = "use -1 or None for rows without a label"
-            raise InputError("labels", expected, remedy=remedy, found=f"{len(codes):,}")
+            raise InputError("labels", expected, remedy=remedy, found=f"{len(self.codes):,}")
+        codes = self.codes
+        if self._index is not None:
+            codes_of_labels = pd.Series(codes, index=self._index)
+            codes = align_values(codes_of_labels, context.corpus, "labels").to_numpy()
         has_label = (of_row >= 0) & (codes >= 0)
         if not has_label.any():
             raise InputError("labels", "known for at least one row with text", found="none")
@@ -101,7 +108,7 @@ class PartialLabels(_LabelsOfRows):
     ----------
     labels : sequence of str or int
         One label per row; -1, None, NaN or an empty string if unknown. Rows with the same text get
-        their most frequent label.
+        their most frequent label. A Series is aligned by its index with texts that have one.
 
     Notes
     -----
@@ -126,7 +133,7 @@ class PartialLabels(_LabelsOfRows):
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
         """Return the classes of the documents."""
-        classes, notes = self._of_documents(context.documents)
+        classes, notes = self._of_documents(context)
         n_rows = int(context.documents.weights[classes >= 0].sum())
         n_classes = len(self.classes)
         message = spell_count(n_rows, "text has", "texts have")
@@ -151,7 +158,8 @@ class ManualLabels(_LabelsOfRows):
     ----------
     labels : sequence of str or int
         One label per row. Strings become the names of the topics; -1, None, NaN or an empty string
-        stand for no topic. Rows with the same text get their most frequent label.
+        stand for no topic. Rows with the same text get their most frequent label. A Series is
+        aligned by its index with texts that have one.
 
     Examples
     --------
@@ -163,7 +171,7 @@ class ManualLabels(_LabelsOfRows):
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
         """Return the labels as topics."""
-        classes, notes = self._of_documents(context.documents)
+        classes, notes = self._of_documents(context)
         has_label = classes >= 0
         weights = context.documents.weights[has_label]
         sizes = np.bincount(classes[has_label], weights, minlength=len(self.classes))

@@ -13,6 +13,7 @@ import pandas as pd
 from embedtopics._utils.checks import checked_choice, resolve_seed
 from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Encoder, Float64Array, FloatArray, Int64Array
@@ -49,6 +50,8 @@ def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> Boo
     index = result.corpus.index
     if not isinstance(where, Mapping):
         if isinstance(where, pd.Series):
+            if len(where) == len(index):
+                where = align_values(where, result.corpus, parameter)
             where = where if where.index.equals(index) else where.reindex(index)
             where = where.to_numpy(dtype=bool) if where.notna().all() else [None]
         mask = np.asarray(where)

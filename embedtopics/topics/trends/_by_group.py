@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 
 from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._alignment import as_series
 from embedtopics.corpus._texts import is_missing
 from embedtopics.corpus._windows import PASSAGE_COLUMNS
 from embedtopics.decisions import Decision
@@ -132,10 +133,7 @@ def values_of(result: TopicResult, source: Any, name: str) -> tuple[pd.Series, s
         return metadata[source], source
     if isinstance(source, (str, bytes)) or not isinstance(source, Iterable):
         raise InputError(name, expected, source)
-    values = source if isinstance(source, pd.Series) else pd.Series(list(source))
-    if len(values) != len(result.corpus):
-        reason = f"{len(values)} values for {len(result.corpus)} rows"
-        raise InputError(name, expected, found=reason)
+    values = as_series(source, result.corpus, name, expected)
     return values, str(values.name) if values.name is not None else name
 
 

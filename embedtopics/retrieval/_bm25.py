@@ -301,6 +301,13 @@ class _QueryTerm:
     worth: float
 
 
+class _PreparedQuery(NamedTuple):
+    """The words of a query, and its forms that living passages hold, in alphabetical order."""
+
+    words: QueryWords
+    terms: dict[str, _QueryTerm]
+
+
 @dataclass(frozen=True, eq=False)
 class LexicalSearcher:
     """Lexical search in one version of a collection; made by `of`.
@@ -313,8 +320,8 @@ class LexicalSearcher:
     settings: LexicalSettings
     n_passages: int
     mean_length: float
-    _cache: dict[str, dict[str, _QueryTerm]] = field(default_factory=dict, init=False, repr=False)
-    """Terms of the last queries: one search needs them several times."""
+    _cache: dict[str, _PreparedQuery] = field(default_factory=dict, init=False, repr=False)
+    """The last queries: one search needs their words and terms several times."""
 
     @classmethod
     def of(
@@ -330,14 +337,30 @@ class LexicalSearcher:
         ]
         n_passages = sum(map(len, lengths))
         n_words = sum(int(some.sum(dtype=np.int64)) for some in lengths)
-        mean_length = n_words / max(n_passages, 1)
+        # Passages of stop words alone have no length: any mean ranks them by their counts.
+        mean_length = n_words / n_passages if n_words else 1.0
         return cls(tuple(segments), tuple(alive), settings, n_passages, mean_length)
 
     def read(self, query: str) -> QueryWords:
         """Return the words of a query, see `query_words`."""
+        return self._prepare(query).words
+
+    def _prepare(self, query: str) -> _PreparedQuery:
+        # One look: another thread may clear the cache at any moment.
+        prepared = self._cache.get(query)
+        if prepared is not None:
+            return prepared
+
+        words = self._count_rare_stop_words(query_words(query, self.settings))
+        prepared = _PreparedQuery(words, self._held_terms(words))
+        if len(self._cache) >= MOST_QUERIES_CACHED:
+            self._cache.clear()
+        self._cache[query] = prepared
+        return prepared
+
+    def _count_rare_stop_words(self, words: QueryWords) -> QueryWords:
         # Lists of stop words hold meaningful words, such as *mill* or *value*. A stop word in at
         # most 1 % of the passages counts as an ordinary word; in a query of stop words, all count.
-        words = query_words(query, self.settings)
         n_holding = {word: self.n_holding(stop_form(word)) for word in words.stop_words}
         most = RARE_SHARE * self.n_passages if words.written else self.n_passages
         return words.with_stop_words(word for word, n in n_holding.items() if 0 < n <= most)
@@ -404,9 +427,9 @@ class LexicalSearcher:
 
     def terms(self, query: str) -> dict[str, _QueryTerm]:
         """Return the forms of a query that living passages hold, in alphabetical order."""
-        if query in self._cache:
-            return self._cache[query]
-        words = self.read(query)
+        return self._prepare(query).terms
+
+    def _held_terms(self, words: QueryWords) -> dict[str, _QueryTerm]:
         terms: dict[str, _QueryTerm] = {}
         for form in words.written:
             numbers = tuple(segment.find(form) for segment in self.segments)
@@ -414,9 +437,6 @@ class LexicalSearcher:
             if n:
                 rarity = math.log(1 + (self.n_passages - n + 0.5) / (n + 0.5))
                 terms[form] = _QueryTerm(numbers, words.weight(form) * rarity)
-        if len(self._cache) >= MOST_QUERIES_CACHED:
-            self._cache.clear()
-        self._cache[query] = terms
         return terms
 
     def _worth(

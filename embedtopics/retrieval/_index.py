@@ -7,7 +7,7 @@ import shutil
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -236,6 +236,12 @@ class SearchIndex:
         return (
             f"SearchIndex({snapshot.n_documents:,} documents, {snapshot.n_passages:,} passages, "
             f"{' and '.join(kinds) or 'empty'}, {snapshot.settings['encoder'] or 'no encoder'})"
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise InputError(
+            "A search index cannot be pickled or copied in memory; send the path index.folder to "
+            "the other process and open it there with SearchIndex.load"
         )
 
     def get(self, id: object) -> Document | None:

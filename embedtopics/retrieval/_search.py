@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -139,8 +139,9 @@ def search(
     options: SearchOptions,
 ) -> SearchHits:
     """Search for one query or several; see `SearchIndex.search`."""
-    is_single, collection = isinstance(queries, str), reader.collection
-    texts = (queries,) if isinstance(queries, str) else tuple(queries)
+    is_single = isinstance(queries, str)
+    texts = checked_queries(queries)
+    collection = reader.collection
     reranker = None if options.reranker is None else resolve_reranker(options.reranker)
     if reader.newest().words_only:
         options = _lexical_options(options, vectors)
@@ -174,6 +175,20 @@ def search(
         )  # fmt: skip
 
     return reader.answer(answer)
+
+
+def checked_queries(queries: Any) -> tuple[str, ...]:
+    """Return the texts of one query or several."""
+    if isinstance(queries, str):
+        return (str(queries),)
+    has_order = isinstance(queries, Iterable) and not isinstance(queries, bytes | Mapping | Set)
+    if not has_order or getattr(queries, "ndim", 1) != 1:
+        raise InputError("queries", "a text or a list of texts", queries)
+    texts = tuple(queries)
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError("queries", "a text or a list of texts", text, row=row)
+    return texts
 
 
 def _lexical_options(options: SearchOptions, vectors: object) -> SearchOptions:
@@ -288,6 +303,8 @@ def facets(
     for row, name in enumerate(by):
         if name not in collection.columns():
             raise InputError("by", "columns of the metadata", name, row=row)
+    if query is not None and not isinstance(query, str):
+        raise InputError("query", "a text", query)
     if query is None:
         numbers = matching_documents(collection, read_filter(collection, where))
     else:

@@ -53,7 +53,7 @@ def find_similar(
     """Search with the passages of a document, or with several; see `SearchIndex.similar`."""
     k = checked_count(k, "k")
     _require_vectors(reader.newest())
-    if passage is not None and not passage.strip():
+    if passage is not None and not (isinstance(passage, str) and passage.strip()):
         raise InputError("passage", "a text", passage)
     if not ids and passage is None:
         raise InputError("id", "that of a document, where no passage is given")

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 _MOST_READ = 20_000
 """Characters of a passage that are searched for words, which is slow."""
 
-WORDS_SUGGESTED, PASSAGES_READ = 5, 3
-"""Misspelled words of a query, and passages that are read for the words of a stem."""
+# Misspelled words of a query, passages that are read for the words of a stem, and letters of the
+# longest word that is compared with others, which takes quadratic time; longer ones are no words.
+WORDS_SUGGESTED = 5
+PASSAGES_READ = 3
+LONGEST_COMPARED = 64
 
 _PER_WORD = 20
 """Maximum average length of a word in a snippet; longer words are not prose."""
@@ -202,24 +205,33 @@ def suggest(version: IndexVersion, collection: Collection, query: str) -> dict[s
     """Return for each word that no document holds the most similar word of the collection."""
     lexical = version.lexical
     suggestions: dict[str, str] = {}
-    for word in lexical.missing(query)[:WORDS_SUGGESTED]:
+    words = [word for word in lexical.missing(query) if 2 < len(word) <= LONGEST_COMPARED]
+    for word in words[:WORDS_SUGGESTED]:
         # The index holds stems: compare with words of the passages that hold a similar stem.
-        stem, most_edits = lexical.settings.form(word) or word, 1 if len(word) <= 5 else 2
+        stem = lexical.settings.form(word) or word
+        most_edits = 1 if len(word) <= 5 else 2
         forms = {
             form
             for text in (word, stem)
             for part in lexical.segments
             for form in words_like(text, part.letters, part.ends)
-            if len(word) > 2 and edit_distance(text[: len(form)], form) <= most_edits
+            if _are_near(text[: len(form)], form, most_edits)
         }
         near = [
             (edit_distance(word, other), -lexical.n_holding(form), other)
             for form in sorted(forms)
             for other in _words_of_form(version, collection, form)
+            if _are_near(word, other, most_edits)
         ]
-        if near and min(near)[0] <= most_edits:
+        if near:
             suggestions[word] = min(near)[2]
     return suggestions
+
+
+def _are_near(word: str, other: str, most_edits: int) -> bool:
+    # An edit changes the length by one at most.
+    is_similar_length = abs(len(word) - len(other)) <= most_edits
+    return is_similar_length and edit_distance(word, other) <= most_edits
 
 
 def _words_of_form(version: IndexVersion, collection: Collection, form: str) -> set[str]:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib.resources import files
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,15 @@ def _stemmer(code: str) -> Callable[[str], str]:
     algorithm = _ALGORITHMS.get(code)
     if algorithm not in snowballstemmer.algorithms():
         return str
-    return lru_cache(maxsize=65_536)(snowballstemmer.stemmer(algorithm).stemWord)
+    stemmer, lock = snowballstemmer.stemmer(algorithm), Lock()
+
+    @lru_cache(maxsize=65_536)
+    def stem(word: str) -> str:
+        # A stemmer holds the word that it works on, which no other thread may replace.
+        with lock:
+            return str(stemmer.stemWord(word))
+
+    return stem
 
 
 _MIN_SHARE = 0.1

@@ -227,9 +227,14 @@ def open_regular(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
+def read_regular(path: str | Path) -> bytes:
+    """Read a regular file whole."""
+    with open_regular(Path(path)) as stream:
+        return stream.read()
+
+
 def _manifest_of(folder: str | Path) -> Any:
-    with open_regular(Path(folder, MANIFEST)) as stream:
-        return parse_json(stream.read())
+    return parse_json(read_regular(Path(folder, MANIFEST)))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -213,6 +212,7 @@ def annotate(
     report: Annotated[Path | None, Option(help="Write a report (.html) on the study.")] = None,
 ) -> None:
     """Label texts on a local page while a model learns."""
+    from embedtopics._utils.folders import parse_json, read_regular
     from embedtopics.annotation import AnnotationProject, serve
     from embedtopics.corpus import Corpus
 
@@ -220,8 +220,8 @@ def annotate(
     codes: Any = None if labels is None else opt.names_in(labels)
     if codebook is not None:
         try:
-            codes = json.loads(codebook.read_text("utf-8"))
-        except ValueError as error:
+            codes = parse_json(read_regular(codebook))
+        except (OSError, ValueError) as error:
             raise InputError("codebook", "a file of JSON", codebook, str(error)) from error
     folder = file.with_suffix(".study") if folder is None else folder
     corpus = Corpus(file, text, id)

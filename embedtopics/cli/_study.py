@@ -15,6 +15,7 @@ import typer
 from typer import Argument, Option
 
 from embedtopics._utils.checks import checked_choice
+from embedtopics._utils.folders import parse_json, read_regular
 from embedtopics.cli import _display as show
 from embedtopics.errors import InputError
 
@@ -86,7 +87,7 @@ def study(
 def _first_run(out: Path) -> Any:
     """Return the record of the first run in a folder; None if there is no run yet."""
     if (out / RECORD).is_file():
-        return json.loads((out / RECORD).read_text("utf-8"))
+        return parse_json(read_regular(out / RECORD))
     if out.exists() and any(out.iterdir()):
         raise InputError(f"{out} holds other files; choose another folder with --out")
     return None
@@ -142,7 +143,7 @@ def _write_answers(target: Path, answers: Specifications, record: Mapping[str, A
 def _read(plan: Path) -> tuple[dict[str, Any], str]:
     """Return the content of a plan with all its keys checked, and its hash."""
     try:
-        raw = plan.read_bytes()
+        raw = read_regular(plan)
         content = tomllib.loads(raw.decode("utf-8"))
     except (OSError, ValueError) as error:
         reason = f"{plan} ({error})"

@@ -65,6 +65,8 @@ def _matching_files(pattern: str) -> list[str]:
         if not path.endswith(SUFFIXES):
             expected = f"files that end in {', '.join(SUFFIXES)}"
             raise InputError("files", expected, path, "unpack or convert it")
+        if not Path(path).is_file():
+            raise InputError("files", "regular files", path)
     return paths
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from embedtopics._utils.checks import resolve_seed
 from embedtopics._utils.display import Displayed
+from embedtopics._utils.folders import read_regular
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._table_files import write_csv
 from embedtopics.errors import InputError
@@ -282,7 +283,7 @@ def read_sheet(path: str | Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        text = read_regular(path).decode("utf-8-sig")
         separator = max(",;\t", key=text.split("\n", 1)[0].count)
         return pd.read_csv(StringIO(text), sep=separator, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:

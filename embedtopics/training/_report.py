@@ -32,6 +32,7 @@ from embedtopics._utils.folders import (
     UNCHECKED,
     open_saved,
     parse_json,
+    read_regular,
     replacing_file,
     replacing_folder,
     write_manifest,
@@ -69,7 +70,7 @@ def write_report(report: TrainingReport, folder: str | Path) -> Path:
 def add_unchecked(folder: Path, names: Iterable[str]) -> None:
     """Record files that are written later and that people may edit."""
     try:
-        content = parse_json((folder / MANIFEST).read_bytes())
+        content = parse_json(read_regular(folder / MANIFEST))
         content[UNCHECKED] = sorted({*content.get(UNCHECKED, ()), *names})
     except (OSError, ValueError, TypeError, AttributeError):
         return

@@ -15,6 +15,7 @@ import pandas as pd
 
 from embedtopics._utils.checks import checked_choice, optional_count
 from embedtopics._utils.display import excerpt
+from embedtopics._utils.folders import read_regular
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._table_files import spreadsheet_safe
 from embedtopics.corpus._texts import replace_surrogates
@@ -136,7 +137,7 @@ def read_labels(path: Path, result: TopicResult) -> dict[int, str]:
 def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
     """Return the rows that are not blank, each with its number in a spreadsheet."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_regular(path).decode("utf-8-sig")
     except OSError as error:
         reason = f"{path} ({error.strerror or error})"
         raise InputError("labels", "a readable file", found=reason) from error

@@ -35,7 +35,7 @@ from embedtopics.classification._heads import Calibration, LinearHead
 from embedtopics.classification._pairs import PairEncoder, load_trained
 from embedtopics.decisions import Decision
 from embedtopics.encoders._cache import CachedEncoder
-from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
+from embedtopics.encoders._registry import encoder_from_settings, recorded_encoder, resolve_encoder
 from embedtopics.errors import CorruptFileError, InputError
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def read_classifier(path: Path, encoder: Any) -> tuple[dict[str, Any], dict[str,
             "test_log_": {str(name): int(n) for name, n in about["test_log"].items()},
             **{name: arrays[name] for name in ATTRIBUTES},
         }
-    parameters["encoder"] = about["encoder_name"]
+    parameters["encoder"] = recorded_encoder(about["encoder_name"])
     if encoder is not None:
         parameters["encoder"] = attributes["encoder_"] = resolve_encoder(encoder, cached=True)
     elif attributes["method_"] != "frozen":
@@ -154,6 +154,7 @@ def read_classifier(path: Path, encoder: Any) -> tuple[dict[str, Any], dict[str,
     else:
         saved = encoder_from_settings(about["encoder"])
         attributes["encoder_"] = saved if saved.transformer is None else CachedEncoder(saved)
+        parameters["encoder"] = attributes["encoder_"]
     if parameters.get("pairs"):
         encoder = attributes["encoder_"]
         attributes["encoder_"] = PairEncoder(encoder, attributes["method_"] != "frozen")

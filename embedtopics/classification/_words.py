@@ -230,8 +230,16 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
                     ).save_pretrained(fresh / MODEL)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> TokenClassifier:
+    def load(
+        cls, folder: str | os.PathLike[str], *, encoder: str | os.PathLike[str] | Any = None
+    ) -> TokenClassifier:
         """Read a classifier that `save` wrote.
+
+        Parameters
+        ----------
+        folder : path
+        encoder : str, path or SentenceEncoder, optional
+            The encoder of a "frozen" fit, if it is not on this machine or runs its own code.
 
         Raises
         ------
@@ -248,9 +256,9 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
                 model.head_ = LinearHead("softmax", arrays["weights"], arrays["bias"])
                 if model.head_.bias.shape != model.classes_.shape:
                     raise ValueError("its head does not fit its classes")
-                encoder = encoder_from_settings(about["encoder"])
-                model.encoder_ = model.encoder = transformer_of(encoder)
         if model.method == "frozen":
+            encoder = encoder_from_settings(about["encoder"]) if encoder is None else encoder
+            model.encoder = model.encoder_ = transformer_of(encoder)
             model._reader = _reader_of(model.encoder_)
         else:
             model.encoder = path / MODEL

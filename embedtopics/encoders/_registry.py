@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import (
     MULTILINGUAL,
     MULTILINGUAL_PACKAGE,
@@ -24,7 +25,7 @@ from embedtopics.encoders.sentence._running import has_gpu
 from embedtopics.encoders.static._encoder import StaticEncoder, holds_static_encoder
 from embedtopics.encoders.words._counts import RandomProjectionEncoder, TfidfEncoder
 from embedtopics.encoders.words._vectors import FastTextEncoder
-from embedtopics.errors import InputError, Remedy
+from embedtopics.errors import EmbedTopicsError, InputError, ModelLoadError, Remedy
 from embedtopics.protocols import FloatArray
 from embedtopics.terms._languages import detect_languages
 
@@ -104,18 +105,66 @@ def resolve_exact(spec: Any, *, cached: bool = False) -> BaseEncoder:
     return CachedEncoder(encoder) if cached and is_named else encoder
 
 
-def encoder_from_settings(settings: Mapping[str, Any]) -> BaseEncoder:
-    """Make an encoder from its recorded `settings`; an encoder that learns is not fitted yet."""
-    arguments = dict(settings)
+def encoder_from_settings(settings: Any) -> BaseEncoder:
+    """Make an encoder from its recorded `settings`; an encoder that learns is not fitted yet.
+
+    The settings are those of a saved folder, which may come from anybody: they run no code and
+    reach no network. An InputError asks for the encoder where that is not enough.
+    """
+    from embedtopics.encoders._records import checked_arguments, must_be_given
+
+    arguments = checked_arguments(settings)
     kind = arguments.pop("kind", None)
     if kind is None:
-        if arguments.get("precision") in ("float16", "bfloat16") and not has_gpu():
-            arguments["precision"] = "float32"  # what a GPU has made is read elsewhere as well
-        return SentenceEncoder(**arguments)
-    if kind not in _BY_KIND:
-        expected = f"of a kind among {', '.join(_BY_KIND)}"
-        raise InputError("encoder", expected, kind, "give the encoder itself")
+        return _local_checkpoint(arguments)
+    if kind == "static" and not holds_static_encoder(Path(arguments["folder"]).expanduser()):
+        folder = arguments["folder"][:200]
+        raise must_be_given(f"the recorded folder holds no static encoder ({folder!r})")
     return _BY_KIND[kind](**arguments)
+
+
+def _local_checkpoint(arguments: dict[str, Any]) -> SentenceEncoder:
+    """Make the encoder of a checkpoint that is on this machine."""
+    from embedtopics.encoders._records import must_be_given
+
+    name = arguments["name"]
+    if arguments.get("precision") in ("float16", "bfloat16") and not has_gpu():
+        arguments["precision"] = "float32"  # what a GPU has made is read elsewhere as well
+    try:
+        return SentenceEncoder(**arguments, local_files_only=True)
+    except ModelLoadError:
+        if Path(name).is_dir():
+            raise
+        place = f"{name[:200]!r} is not on this machine, and a saved folder reaches no network"
+        raise must_be_given(place) from None
+
+
+def recorded_encoder(name: str) -> BaseEncoder:
+    """Return the encoder of a recorded name, or one that asks for it once it is used."""
+    try:
+        return encoder_from_settings(_BY_NAME.get(name, {"name": name}))
+    except EmbedTopicsError as error:
+        return _AbsentEncoder(name, error)
+
+
+class _AbsentEncoder(BaseEncoder):
+    """An encoder that a saved folder names, and that cannot be loaded from this machine alone."""
+
+    def __init__(self, name: str, error: EmbedTopicsError) -> None:
+        self._arguments = {"name": name, "error": error}
+        self.name = name
+        self._error = error
+
+    @property
+    def transformer(self) -> Any:
+        """Raise the error."""
+        raise self._error
+
+    def encode_with_report(
+        self, texts: Sequence[str], *, show_progress: bool | None = None
+    ) -> Encoding:
+        """Raise the error."""
+        raise self._error
 
 
 N_COMPARED = 16

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -306,7 +306,7 @@ def stored_encoder(collection: Collection, encoder: Any = None) -> BaseEncoder:
         resolved = resolve_encoder(encoder).reading_as(settings)
     elif name is None:
         raise InputError(f"The index has vectors, but no encoder; give vectors=, or {remedy}.")
-    elif not isinstance(recorded, Mapping):
+    elif recorded is None:
         raise InputError(f"The encoder of the index ({name}) cannot be loaded by name; {remedy}.")
     else:
         resolved = encoder_from_settings(recorded)

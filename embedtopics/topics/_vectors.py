@@ -106,7 +106,7 @@ def encoder_of_fit(result: TopicResult, encoder: Encoder | str | None = None) ->
     if encoder is not None:
         return matching_encoder(encoder, result)
     settings = result.settings
-    if isinstance(settings.get("encoder_settings"), dict):
+    if settings.get("encoder_settings") is not None:
         return matching_encoder(encoder_from_settings(settings["encoder_settings"]), result)
     name = settings.get("encoder")
     if name == GIVEN:

@@ -169,7 +169,7 @@ def test_auto_takes_the_method_that_predicts_left_out_texts_best(tmp_path, tiny_
     assert np.allclose(again.fit(*train).head_.weights, model.head_.weights, atol=1e-6)
     model.save(tmp_path / "model")
     loaded = TextClassifier.load(tmp_path / "model")
-    assert loaded.method_ == model.method_ and loaded.encoder == str(tiny_bert)
+    assert loaded.method_ == model.method_ and loaded.encoder.name == str(tiny_bert)
     report = evaluate(loaded, test, train)
     assert decision.message in [one.message for one in report.decisions]
     assert bool(report.of(of="frozen", metric="accuracy")) == (model.method_ != "frozen")

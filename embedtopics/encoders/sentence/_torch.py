@@ -117,7 +117,10 @@ def _explained(checkpoint: Checkpoint) -> Iterator[None]:
     except Exception as error:
         remedy = "fetch the checkpoint again or choose another"
         if "trust_remote_code" in str(error) or checkpoint.family not in CONFIG_MAPPING:
-            remedy = "read its code and, if you trust it, pass trust_remote_code=True"
+            remedy = (
+                "read its code and, if you trust it, give the encoder as "
+                f"SentenceEncoder({str(checkpoint.folder)!r}, trust_remote_code=True)"
+            )
         raise load_error(
             "a checkpoint that transformers can load",
             f"{checkpoint.folder} of the family {checkpoint.family!r}: {one_line(error)}",

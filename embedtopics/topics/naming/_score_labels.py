@@ -81,8 +81,7 @@ def rescored(result: TopicResult, before: TopicResult) -> TopicResult:
         return result
 
     def encode(texts: Sequence[str]) -> FloatArray:
-        local = {"local_files_only": True} if kind == "checkpoint" else {}
-        model = matching_encoder(encoder_from_settings({**settings, **local}), result)
+        model = matching_encoder(encoder_from_settings(settings), result)
         return encode_uncached(model, texts, result.embeddings.shape[1])
 
     try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
@@ -59,7 +61,8 @@ class Tokens:
 
 
 def surface_of(piece: str) -> str:
-    """Return a word in lower case, without punctuation and spaces at its ends."""
+    """Return a composed word in lower case, without punctuation and spaces at its ends."""
+    piece = unicodedata.normalize("NFC", piece)
     return _EDGES.sub("", piece).lower() or piece.strip()
 
 
@@ -87,26 +90,23 @@ class RandomMasking:
         units[drawn] = drawn
         return units
 
-    def _budget(self, n_tokens: int) -> int:
-        """Return the number of tokens to predict, at least one."""
-        return min(n_tokens, max(1, round(self.share * n_tokens)))
+    def _budget(self, n: int) -> int:
+        """Return the share of `n` tokens or words, at least one."""
+        return min(n, max(1, round(self.share * n)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class WholeWordMasking(RandomMasking):
     """Predict all pieces of words, drawn one by one (Cui et al. 2021).
 
-    Words with more pieces than the rest of the share are skipped. For parameters see
-    `RandomMasking`.
+    The share is that of the words, so that a word of many pieces is predicted as often as a short
+    one; of the tokens it is the share on average. For parameters see `RandomMasking`.
     """
 
     def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
         """Return a number for each token: -1 if it is not predicted."""
-        words = tokens.words[tokens.words >= 0]
-        masked_words = _words_within(
-            words, rng.permutation(np.unique(words)), self._budget(len(words))
-        )
-        is_chosen = np.isin(tokens.words, masked_words)
+        words = rng.permutation(np.unique(tokens.words[tokens.words >= 0]))
+        is_chosen = np.isin(tokens.words, words[: self._budget(len(words))])
         return np.where(is_chosen, np.arange(len(tokens)), -1)
 
 
@@ -114,31 +114,32 @@ class WholeWordMasking(RandomMasking):
 class SpanMasking(RandomMasking):
     """Predict spans of words, hidden or replaced together (Joshi et al. 2020, section 3.1).
 
-    The length of a span in words is drawn from a truncated geometric law, 3.8 on average. For
-    parameters see `RandomMasking`.
+    The length of a span in words is drawn from a truncated geometric law, 3.8 on average. The share
+    is that of the words, as in `WholeWordMasking`. For parameters see `RandomMasking`.
     """
 
     def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
         """Return a number for each token: -1 if it is not predicted."""
         words = tokens.words[tokens.words >= 0]
-        names, sizes = np.unique(words, return_counts=True)
-        budget, n_taken, n_spans = self._budget(len(words)), 0, 0
-        span_of = np.full(len(names), -1, dtype=np.int64)
+        names = np.unique(words)
+        budget = self._budget(len(names))
         law = (1 - P_SPAN) ** np.arange(LONGEST_SPAN)
         law /= law.sum()
+
+        span_of = np.full(len(names), -1, dtype=np.int64)
+        n_taken = n_spans = 0
         for _ in range(TRIES * budget):
             begin = int(rng.integers(len(names)))
-            end = begin + 1 + int(rng.choice(LONGEST_SPAN, p=law))
-            fits = np.cumsum(sizes[begin:end]) <= budget - n_taken
-            # The first word may exceed the budget, so that something is predicted.
-            n_words = int(fits.sum()) or int(not n_spans)
-            if not n_words or (span_of[begin : begin + n_words] >= 0).any():
+            length = 1 + int(rng.choice(LONGEST_SPAN, p=law))
+            end = begin + min(length, budget - n_taken)
+            if (span_of[begin:end] >= 0).any():
                 continue
-            span_of[begin : begin + n_words] = n_spans
+            span_of[begin:end] = n_spans
             n_spans += 1
-            n_taken += int(sizes[begin : begin + n_words].sum())
+            n_taken += len(span_of[begin:end])
             if n_taken >= budget:
                 break
+
         units = np.full(len(tokens), -1, dtype=np.int64)
         units[tokens.words >= 0] = span_of[np.searchsorted(names, words)]
         return units
@@ -150,7 +151,9 @@ class SelectiveMasking(RandomMasking):
 
     After Timoneda and Vallejo Vera (2025), "Behind the mask: Random and selective masking in
     transformer models applied to specialized social science texts". In each text, half of the
-    occurrences of the words are drawn, up to the share; the rest are random words.
+    occurrences of the words are drawn, until the share of the tokens is reached; random words fill
+    it up. The last of the listed words may exceed the share, so that words of many pieces are
+    predicted too.
 
     Parameters
     ----------
@@ -170,7 +173,7 @@ class SelectiveMasking(RandomMasking):
                 raise InputError("words", "single words", word, row=row)
         if not words:
             raise InputError("words", "a list of words", words)
-        object.__setattr__(self, "words", tuple(sorted({word.strip().lower() for word in words})))
+        object.__setattr__(self, "words", tuple(sorted({surface_of(word) for word in words})))
 
     @classmethod
     def of_corpus(cls, corpus: Any, classes: Any, n_words: int = 200) -> SelectiveMasking:
@@ -225,28 +228,28 @@ class SelectiveMasking(RandomMasking):
         is_listed = np.array(
             [surface in listed_words for surface in tokens.surfaces], dtype=np.bool_
         )
-        words = tokens.words[tokens.words >= 0]
-        listed = np.unique(tokens.words[is_listed & (tokens.words >= 0)])
-        listed = rng.permutation(listed[rng.random(len(listed)) < OCCURRENCES])
-        others = rng.permutation(np.setdiff1d(words, tokens.words[is_listed]))
-        order = np.concatenate([listed, others])
-        if not len(order):  # every word is listed, and none was drawn
-            order = rng.permutation(np.unique(words))
-        masked_words = _words_within(words, order, self._budget(len(words)))
-        return np.where(np.isin(tokens.words, masked_words), np.arange(len(tokens)), -1)
+        words, sizes = np.unique(tokens.words[tokens.words >= 0], return_counts=True)
+        is_listed_word = np.isin(words, tokens.words[is_listed])
 
-
-def _words_within(words: Int64Array, order: Int64Array, budget: int) -> Int64Array:
-    """Return the words, in order, whose tokens fit the budget; the first if none does."""
-    names, sizes = np.unique(words, return_counts=True)
-    fitting, left = [], budget
-    for word, size in zip(order.tolist(), sizes[np.searchsorted(names, order)], strict=True):
-        if size <= left:
-            fitting.append(word)
-            left -= size
-            if not left:
+        # Listed words until the share of the tokens is reached.
+        n_left = self._budget(int(sizes.sum()))
+        listed = words[is_listed_word]
+        chosen: list[int] = []
+        for word in rng.permutation(listed[rng.random(len(listed)) < OCCURRENCES]).tolist():
+            if n_left <= 0:
                 break
-    return np.array(fitting or order[:1].tolist(), dtype=np.int64)
+            chosen.append(word)
+            n_left -= int(sizes[np.searchsorted(words, word)])
+
+        # Other words with equal chances, as many as fill up the share on average.
+        others = words[~is_listed_word]
+        if n_left > 0 and len(others):
+            n_others = n_left * len(others) / sizes[~is_listed_word].sum()
+            drawn = rng.permutation(others)
+            chosen += drawn[: math.floor(n_others + rng.random())].tolist()
+        if not chosen:
+            chosen = [int(rng.choice(others if len(others) else words))]
+        return np.where(np.isin(tokens.words, chosen), np.arange(len(tokens)), -1)
 
 
 MASKINGS = {"random": RandomMasking, "whole_word": WholeWordMasking, "span": SpanMasking}

@@ -30,18 +30,85 @@ MASKINGS = [
 
 @pytest.mark.parametrize("masking", MASKINGS, ids=lambda each: type(each).__name__)
 @given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=40), seed=st.integers(0, 99))
-def test_a_share_of_the_tokens_is_predicted_and_never_a_special_one(masking, sizes, seed):
+def test_a_share_is_predicted_and_never_a_special_token(masking, sizes, seed):
     tokens = text(sizes)
+
     units = masking.choose(tokens, np.random.default_rng(seed))
-    n, budget = int((units >= 0).sum()), max(1, round(0.15 * sum(sizes)))
-    assert units.shape == (len(tokens),) and (units[tokens.words < 0] == -1).all()
-    # A first word that is larger than the budget is taken whole.
-    assert 1 <= n <= max(budget, max(sizes))
-    if isinstance(masking, RandomMasking) and type(masking) is not RandomMasking:
-        for word in range(len(sizes)):
-            assert len(set((units[tokens.words == word] >= 0).tolist())) == 1
+
+    assert units.shape == (len(tokens),)
+    assert (units[tokens.words < 0] == -1).all()
     again = masking.choose(tokens, np.random.default_rng(seed))
     assert again.tolist() == units.tolist()
+    n_tokens = int((units >= 0).sum())
+    n_words = len(np.unique(tokens.words[units >= 0]))
+    if type(masking) is RandomMasking:
+        assert n_tokens == max(1, round(0.15 * sum(sizes)))
+    elif isinstance(masking, WholeWordMasking | SpanMasking):
+        assert 1 <= n_words <= max(1, round(0.15 * len(sizes)))
+    else:
+        assert n_words >= 1
+    if type(masking) is not RandomMasking:
+        for word in range(len(sizes)):
+            assert len(set((units[tokens.words == word] >= 0).tolist())) == 1
+
+
+@pytest.mark.parametrize("masking", MASKINGS[1:3], ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("n_pieces", [4, 9])
+def test_words_of_many_pieces_are_predicted_as_often_as_short_ones(masking, n_pieces):
+    """Nine pieces are more than 15 % of the text; the expected frequency is that of all words."""
+    sizes = [1] * 10 + [n_pieces] + [1] * 9
+    tokens, n_draws = text(sizes), 3000
+
+    counts = np.zeros(len(sizes))
+    n_tokens = 0
+    for seed in range(n_draws):
+        is_chosen = masking.choose(tokens, np.random.default_rng(seed)) >= 0
+        n_tokens += is_chosen.sum()
+        counts[np.unique(tokens.words[is_chosen])] += 1
+
+    inside = slice(8, 13)  # spans reach words at the ends of a text more rarely
+    expected = 0.15 if isinstance(masking, WholeWordMasking) else counts[inside].mean() / n_draws
+    assert counts[10] / n_draws == pytest.approx(expected, abs=0.02)
+    assert n_tokens / n_draws / sum(sizes) == pytest.approx(0.15, abs=0.025)
+
+
+@pytest.mark.parametrize("n_pieces", [1, 3, 8])
+def test_a_listed_word_is_predicted_half_of_the_times_whatever_its_length(n_pieces):
+    masking = SelectiveMasking(["w5"])
+    tokens = text([1] * 5 + [n_pieces] + [2] * 6)
+
+    chosen = [
+        (masking.choose(tokens, np.random.default_rng(seed))[tokens.words == 5] >= 0).all()
+        for seed in range(1500)
+    ]
+
+    assert np.mean(chosen) == pytest.approx(0.5, abs=0.05)
+
+
+def test_listed_words_stop_where_the_share_is_reached():
+    """Of 30 listed words with 4 pieces each, 18 of 120 tokens are to predict: five words."""
+    masking = SelectiveMasking([f"w{word}" for word in range(30)])
+    tokens = text([4] * 30)
+
+    for seed in range(50):
+        is_chosen = masking.choose(tokens, np.random.default_rng(seed)) >= 0
+        assert is_chosen.sum() == 20
+
+
+def test_other_words_fill_up_the_share_with_equal_chances():
+    masking = SelectiveMasking(["absent"])
+    tokens, counts = text([1] * 20 + [6] + [1] * 14), np.zeros(35)
+
+    for seed in range(3000):
+        is_chosen = masking.choose(tokens, np.random.default_rng(seed)) >= 0
+        counts[np.unique(tokens.words[is_chosen])] += 1
+
+    assert counts / 3000 == pytest.approx(np.full(35, 0.15), abs=0.03)
+
+
+def test_listed_words_have_no_case_edges_or_decomposed_accents():
+    assert SelectiveMasking(["Cafe\u0301,", "(tax)"]).words == ("caf\u00e9", "tax")
+    assert surface_of("CAFE\u0301") == "caf\u00e9"
 
 
 def test_random_masking_predicts_as_many_as_bert_and_all_alike():

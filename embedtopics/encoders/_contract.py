@@ -271,8 +271,27 @@ class BaseEncoder:
         return 1
 
     def fit(self, X: Iterable[str], y: Any = None) -> Any:
-        """Return the encoder itself, which has nothing to learn."""
+        """Return the encoder itself, which learns nothing from texts.
+
+        Raises
+        ------
+        InputError
+            If there are labels, scores or pairs, which a training of the encoder would learn from.
+        """
+        self._refuse_examples(X, y)
         return self
+
+    def _refuse_examples(self, X: Iterable[Any], y: Any) -> None:
+        """Refuse what `fit` of an encoder would ignore, and name the call that learns from it."""
+        remedy = "embedtopics.training.fit(encoder, examples, out=...) trains an encoder"
+        if y is not None:
+            expected = f"left out, because {self.name or type(self).__name__} learns nothing in fit"
+            raise InputError("y", expected, remedy=remedy, found=f"a {type(y).__name__}")
+        for row, text in enumerate([X] if isinstance(X, str) else X):
+            if not isinstance(text, str):
+                kind = type(text).__name__
+                raise InputError("X", "texts, because fit learns nothing", remedy=remedy,
+                                 found=f"a {kind}", row=row)  # fmt: skip
 
     def _check_fitted(self) -> None:
         if not self.is_fitted:
@@ -293,9 +312,14 @@ class BaseEncoder:
         return self.encode(check_texts(X))
 
     def fit_transform(self, X: Iterable[str], y: Any = None) -> Any:
-        """Fit, and return one vector per text."""
+        """Fit, and return one vector per text.
+
+        Pipelines of scikit-learn pass their labels on as `y`, which an encoder that learns nothing
+        leaves to the next step.
+        """
         texts = check_texts(X)
-        return self.fit(texts).transform(texts)
+        fitted = self.fit(texts, y) if self.learns else self.fit(texts)
+        return fitted.transform(texts)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the arguments with which the encoder was made."""
@@ -413,8 +437,15 @@ class ForeignEncoder(BaseEncoder):
         return True
 
     def fit(self, X: Iterable[str], y: Any = None) -> Any:
-        """Fit the object, and return the adapter of what its `fit` returns."""
-        return as_encoder(self._encoder.fit(X))
+        """Fit the object, and return the adapter of what its `fit` returns.
+
+        An object that learns nothing from texts, such as a SentenceTransformer, is refused labels
+        and pairs, as in the other encoders.
+        """
+        if not self.learns:
+            return super().fit(X, y)
+        fitted = self._encoder.fit(X) if y is None else self._encoder.fit(X, y)
+        return as_encoder(fitted)
 
     def fitted_to(self, texts: Sequence[str]) -> BaseEncoder:
         """Return the encoder, or the adapter of a copy of the object, fitted to the texts."""

@@ -73,8 +73,10 @@ class AutomaticEncoder(BaseEncoder):
         corpora on which nothing was chosen had an AMI of 0.55 with the classes by each encoder and
         of 0.57 by the vectors of both, which take the time of both.
         """
+        X = list(X)
+        self._refuse_examples(X, y)
         default = resolve_encoder(DEFAULT_MODEL, **self._arguments)
-        is_suitable = language_warning(default, detect_languages(list(X))) is None
+        is_suitable = language_warning(default, detect_languages(X)) is None
         if is_suitable or find_spec(MULTILINGUAL_PACKAGE) is None:  # the caller warns
             return default
         return resolve_encoder(MULTILINGUAL, **self._arguments)

@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -244,3 +245,46 @@ def test_the_callers_encoder_stays_unfitted():
 
     learner = Learner()
     assert as_encoder(learner).fitted_to(["a"]).is_fitted and not learner.is_fitted
+
+
+PAIRS = [("a cat", "a dog"), ("red light", "blue river")]
+
+
+def learners_of_nothing(folder):
+    """Return encoders whose fit learns nothing from texts."""
+    sentence = SentenceEncoder(folder, precision="float32")
+    return [sentence, RandomProjectionEncoder(8), as_encoder(Own()), resolve_encoder("auto")]
+
+
+@pytest.mark.parametrize("kind", range(4))
+def test_fit_refuses_scores_that_it_would_ignore(tiny_bert, kind):
+    encoder = learners_of_nothing(tiny_bert)[kind]
+    with refuses("y") as caught:
+        encoder.fit(["a cat", "a dog"], [1.0, 0.0])
+    assert "embedtopics.training.fit" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [0, 2, 3])
+def test_fit_refuses_pairs_and_names_the_training(tiny_bert, kind):
+    encoder = learners_of_nothing(tiny_bert)[kind]
+    with refuses("X", row=0) as caught:
+        encoder.fit(PAIRS)
+    assert "embedtopics.training.fit" in str(caught.value)
+
+
+def test_fit_of_texts_alone_and_steps_of_pipelines_stay(tiny_bert, toy):
+    texts, _, labels = toy
+    encoder = SentenceEncoder(tiny_bert, precision="float32")
+    assert encoder.fit(texts[:3]) is encoder
+    pipeline = make_pipeline(encoder, LogisticRegression()).fit(texts[::6], labels[::6])
+    assert pipeline.predict(texts[:2]).shape == (2,)
+
+
+def test_the_labels_of_a_pipeline_reach_a_transformer_that_learns_from_them(toy):
+    texts, _, labels = toy
+    selection = make_pipeline(TfidfVectorizer(), SelectKBest(k=3))
+    encoder = as_encoder(selection)
+
+    vectors = encoder.fit_transform(texts, labels)
+
+    assert vectors.shape == (len(texts), 3)

@@ -66,7 +66,7 @@ class WordEncoder(BaseEncoder):
         ----------
         X : iterable of str
         y : None
-            Ignored.
+            Ignored by encoders that learn; the others refuse it.
         show_progress : bool, optional
             None shows a progress bar in terminals and notebooks.
 
@@ -84,6 +84,8 @@ class WordEncoder(BaseEncoder):
             if not texts:
                 raise InputError("texts", "at least one text to learn from", found="none")
             self._learn(sorted(texts), show_progress)
+        else:
+            self._refuse_examples(texts, y)
         return self
 
     def encode_with_report(

@@ -1,9 +1,8 @@
-"""Label words: a token classifier, BIO entities and their scores."""
+"""Label words: a token classifier; see `_entities` for entities and their scores."""
 
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from embedtopics._utils.checks import checked_choice, resolve_seed
 from embedtopics._utils.folders import is_kind
+from embedtopics.classification._entities import checked_labels, checked_words, word_scores
 from embedtopics.classification._heads import (
     DEFAULT_STRENGTH,
     LinearHead,
     cross_fit,
     fit_head,
     grouped_folds,
-    precision_recall_f1,
 )
 from embedtopics.classification._pairs import RATE_OF_WIDTH, learn_batches, step_settings
 from embedtopics.classification._storage import read_folder, refuse_damage, write_folder
@@ -33,13 +32,10 @@ from embedtopics.encoders.sentence._loading import load_vocabulary
 from embedtopics.encoders.sentence._running import align
 from embedtopics.encoders.sentence._torch import load_model, silent_transformers
 from embedtopics.errors import InputError
-from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.protocols import Float64Array, Int64Array
 from embedtopics.training.objectives._trainable import transformer_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from embedtopics.classification._classifier import TextClassifier
 
 METHODS = ("frozen", "fine_tune")
@@ -200,7 +196,7 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
         return [self.classes_[p.argmax(axis=1)].tolist() for p in self.predict_proba(X)]
 
     def score(self, X: Sequence[Words], y: Sequence[Sequence[str]]) -> float:
-        """Return the F1 of entities for BIO labels, otherwise the accuracy of words."""
+        """Return the F1 of entities if labels are their tags, otherwise the accuracy of words."""
         return float(word_scores(y, self.predict(X), n_resamples=0)["f1"].iloc[-1])
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -387,117 +383,6 @@ class _Reader:
     def logits(self, sentences: Sequence[Words], n_classes: int) -> list[Float64Array]:
         """Return the scores at the first token of each word; zeros for a word without tokens."""
         return self._encode(sentences, n_classes, lambda output: output.logits, first=True)
-
-
-def checked_words(X: Any, may_be_empty: bool = False) -> list[list[str]]:
-    """Return sentences as lists of words, or refuse the first invalid one."""
-    for row, words in enumerate(X):
-        if isinstance(words, str):
-            raise InputError("X", "a list of words for each sentence", words, row=row)
-        if not may_be_empty and not (len(words) and all(word.strip() for word in words)):
-            raise InputError("X", "words in each sentence, with characters", words, row=row)
-    return [list(words) for words in X]
-
-
-def checked_labels(y: Any, sentences: Sequence[Sequence[Any]]) -> list[list[str]]:
-    """Return the labels of words, or refuse the first sentence without one label per word."""
-    labels = checked_words(y, may_be_empty=True)
-    if len(labels) != len(sentences):
-        lengths = f"{len(labels):,} for {len(sentences):,} sentences"
-        raise InputError("y", "a list of labels for each sentence", found=lengths)
-    for row, (words, of_words) in enumerate(zip(sentences, labels, strict=True)):
-        if len(words) != len(of_words) or not all(of_words):
-            lengths = f"the labels {of_words} for {len(words)} words"
-            raise InputError("y", "one label for each word", found=lengths, row=row)
-    return labels
-
-
-def spans_of(labels: Sequence[str]) -> list[tuple[int, int, str]]:
-    """Return (start, end, type) of each entity in one sentence's BIO labels, as in `seqeval`."""
-    spans: list[tuple[int, int, str]] = []
-    begin, kind = 0, ""
-    for place, label in enumerate([*labels, "O"]):
-        mark, _, name = label.partition("-")
-        if kind and (mark != "I" or name != kind):
-            spans.append((begin, place, kind))
-            kind = ""
-        if mark in ("B", "I") and name and not kind:
-            begin, kind = place, name
-    return spans
-
-
-def word_scores(
-    y_true: Sequence[Sequence[str]],
-    y_pred: Sequence[Sequence[str]],
-    *,
-    n_resamples: int = 1000,
-) -> pd.DataFrame:
-    """Compare predicted labels of words with gold labels.
-
-    Parameters
-    ----------
-    y_true, y_pred : sequence of sequences of str
-        One label for each word of each sentence.
-    n_resamples : int
-        Resamples of sentences for the intervals; 0 for no intervals.
-
-    Returns
-    -------
-    DataFrame
-        One row for each type of entity and one for all types: the number of gold entities,
-        precision, recall and F1, and the 95 % interval of F1. An entity is correct if its span and
-        type are. For labels other than BIO, the figures are those of words, and the F1 of all is
-        the accuracy.
-    """
-    import pandas as pd
-
-    truth = checked_words(y_true, may_be_empty=True)
-    guess = checked_labels(y_pred, truth)
-    used = {label for row in truth for label in row}
-    is_bio = "O" in used and all(label == "O" or label[:2] in ("B-", "I-") for label in used)
-    counts: list[tuple[Counter[str], ...]] = []
-    for pair in zip(truth, guess, strict=True):
-        true, predicted = (set(spans_of(row)) if is_bio else set(enumerate(row)) for row in pair)
-        sets: tuple[set[Any], ...] = (true & predicted, true, predicted)
-        counts.append(tuple(Counter(item[-1] for item in items) for items in sets))
-    names = sorted({name for row in counts for one in row[1:] for name in one})
-    table = np.array(
-        [[[one[name] for name in names] + [sum(one.values())] for one in row] for row in counts],
-        dtype=np.float64,
-    ).reshape(len(counts), 3, -1)  # sentences, (hits, true, predicted), labels and all
-    totals = table.sum(axis=0)
-    figures = precision_recall_f1(*totals)
-    low = high = np.full(totals.shape[1], np.nan)
-    if n_resamples and len(counts) > 1:
-        drawn = resampled_sums(table.reshape(len(table), -1), n_resamples, 0)
-        resampled = precision_recall_f1(*np.moveaxis(drawn.reshape(-1, *totals.shape), 1, 0))["f1"]
-        low, high = bounded_interval(figures["f1"], resampled, len(counts))
-    columns = {"n": totals[1].astype(int), **figures, "low": low, "high": high}
-    return pd.DataFrame(columns, index=pd.Index([*names, "all"], name="label"))
-
-
-def entities(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[str]]) -> pd.DataFrame:
-    """Return one row for each entity.
-
-    Parameters
-    ----------
-    sentences, labels : sequence of sequences of str
-        Words, and one BIO label for each.
-
-    Returns
-    -------
-    DataFrame
-        Columns sentence, start, end (exclusive, in words), label and text.
-    """
-    import pandas as pd
-
-    words = checked_words(sentences, may_be_empty=True)
-    rows = [
-        (row, begin, end, kind, " ".join(words[row][begin:end]))
-        for row, of_words in enumerate(checked_labels(labels, words))
-        for begin, end, kind in spans_of(of_words)
-    ]
-    return pd.DataFrame(rows, columns=["sentence", "start", "end", "label", "text"])
 
 
 def load_classifier(folder: str | os.PathLike[str]) -> TextClassifier | TokenClassifier:

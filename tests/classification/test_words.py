@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedtopics.classification import TokenClassifier, entities, load_classifier, word_scores
-from embedtopics.classification._words import spans_of
+from embedtopics.classification._entities import spans_of
 from embedtopics.errors import CorruptFileError
 from tests.factories import each, refuses
 
@@ -40,6 +40,88 @@ def test_scores_by_hand():
     tags = word_scores([["N", "V"], ["N"]], [["N", "N"], ["N"]])
     assert tags.loc["all", "f1"] == pytest.approx(2 / 3)
     assert tags.loc["N", ["precision", "recall"]].tolist() == pytest.approx([2 / 3, 1])
+
+
+MARKS = {"BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES", "BMEW": "BMEW"}
+
+
+@pytest.mark.parametrize("separator", ["-", "_"])
+@pytest.mark.parametrize("scheme", MARKS)
+@given(data=st.data())
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_entities_of_other_schemes_are_those_of_seqeval(scheme, separator, data):
+    """The oracle reads BIOES: the marks of other schemes are replaced one by one."""
+    get_entities = pytest.importorskip("seqeval.metrics.sequence_labeling").get_entities
+    tags = st.tuples(st.sampled_from("BIES"), st.sampled_from(["per", "loc"]))
+    row = data.draw(st.lists(st.one_of(st.none(), tags), min_size=1, max_size=9))
+    in_bioes = ["O" if tag is None else f"{tag[0]}-{tag[1]}" for tag in row]
+    mark_of = dict(zip("BIES", MARKS[scheme], strict=True))
+    labels = ["O" if tag is None else f"{mark_of[tag[0]]}{separator}{tag[1]}" for tag in row]
+
+    found = spans_of(labels)
+
+    assert found == [(begin, end + 1, kind) for kind, begin, end in get_entities(in_bioes)]
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        ["B-per", "I-per", "I-per", "O", "B-loc"],
+        ["B-per", "I-per", "E-per", "O", "S-loc"],
+        ["B-per", "I-per", "L-per", "O", "U-loc"],
+        ["B-per", "M-per", "E-per", "O", "W-loc"],
+        ["B_per", "M_per", "E_per", "O", "S_loc"],
+        ["b-per", "i-per", "i-per", "o", "b-loc"],
+        ["I-per", "I-per", "I-per", "O", "I-loc"],
+    ],
+)
+def test_scores_of_all_schemes_are_those_of_entities(tags):
+    words = [["Ana", "de", "Sousa", "left", "Faro"]]
+
+    found = entities(words, [tags])
+    scores = word_scores([tags], [["O"] * 5], n_resamples=0)
+    same = word_scores([tags], [["B-per", "I-per", "I-per", "O", "O"]], n_resamples=0) if (
+        "B-per" in tags and "I-per" in tags
+    ) else None  # fmt: skip
+
+    assert found[["start", "end", "label"]].to_numpy().tolist() == [[0, 3, "per"], [4, 5, "loc"]]
+    assert found["text"].tolist() == ["Ana de Sousa", "Faro"]
+    assert scores.loc["all", "f1"] == 0 and scores.loc["all", "n"] == 2
+    if same is not None:
+        assert same.loc["all", "recall"] == 0.5 and same.loc["all", "precision"] == 1
+
+
+def test_tags_of_entities_without_a_word_outside_are_entities():
+    scores = word_scores([["B-a", "I-a"]], [["B-a", "B-a"]], n_resamples=0)
+    assert scores.loc["all", ["n", "f1"]].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["B", "I", "O"],
+        ["per-B", "per-I", "O"],
+        ["B-per", "X-per", "O"],
+        ["B-per", "I-per", "loc", "O"],
+        ["B-per", "I_per", "O"],
+        ["B-per", "L-per", "E-per", "O"],
+        ["B-per", "I-per", "OTHER"],
+        ["N-per", "O"],
+    ],
+)
+def test_tags_of_unknown_or_mixed_schemes_are_refused(labels):
+    with refuses("y_true"):
+        word_scores([labels], [labels])
+    with refuses("labels"):
+        entities([["w"] * len(labels)], [labels])
+
+
+@pytest.mark.parametrize("labels", [["NOUN", "VERB"], ["N-sing", "V-past"], ["O", "PER", "LOC"]])
+def test_classes_of_words_are_scored_word_by_word_and_are_no_entities(labels):
+    scores = word_scores([labels], [[labels[0]] * len(labels)], n_resamples=0)
+    assert scores.loc["all", "f1"] == pytest.approx(1 / len(labels))
+    with refuses("labels"):
+        entities([["w"] * len(labels)], [labels])
 
 
 SENTENCES = [

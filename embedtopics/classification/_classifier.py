@@ -23,6 +23,7 @@ from embedtopics.classification._heads import (
     grouped_folds,
     n_folds_for,
     near_duplicates,
+    probabilities,
     risk_coverage,
     sample_weights,
     threshold_for,
@@ -45,6 +46,9 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array
 
 METHODS = ("frozen", "few_shot", "fine_tune", "auto")
+
+LEAST_PROBABILITY = 1e-300
+"""Below it, the logarithm of a probability would be infinite."""
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -229,11 +233,26 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return vectors
 
     def decision_function(self, X: Sequence[str]) -> Float64Array:
-        """Return the scores of the head before calibration, (n_texts, n_outputs).
+        """Return the scores of the head before calibration, as scikit-learn expects them.
 
-        There is one output for each class; an ordinal head has one for each threshold between
-        two classes.
+        Two classes have one score for each text, (n_texts,): the log-odds of the second class.
+        Otherwise there is one for each class, (n_texts, n_classes); those of an ordinal head are
+        logarithms of probabilities.
         """
+        scores = self._scores(X)
+        if self.head == "multilabel":
+            return scores
+        if self.head == "ordinal":
+            # The head scores thresholds, the log-odds of exceeding each.
+            if len(self.classes_) == 2:
+                return scores[:, 0]
+            return np.log(np.maximum(probabilities(self.head, scores), LEAST_PROBABILITY))
+        if len(self.classes_) == 2:
+            return np.asarray(scores[:, 1] - scores[:, 0])
+        return scores
+
+    def _scores(self, X: Any) -> Float64Array:
+        """Return the outputs of the head, (n_texts, n_outputs): of classes, or of thresholds."""
         check_is_fitted(self, "head_")
         texts = check_texts(joined_pairs(X) if self.pairs else X)
         if not texts:
@@ -247,7 +266,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if isinstance(X, str):
             return self.predict_proba([X])[0]  # type: ignore[no-any-return]
-        scores = self.decision_function(X)
+        scores = self._scores(X)
         return self.calibration_.apply(scores)
 
     def predict(self, X: str | Sequence[str], max_error: float | None = None) -> npt.NDArray[Any]:

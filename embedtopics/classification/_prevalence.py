@@ -313,7 +313,7 @@ def _shares_without_labels(
         remedy = "fit it with a calibration, or give labels of some texts of the corpus"
         expected = "of one label per text, with scores of left-out texts"
         raise InputError("classifier", expected, classifier, remedy)
-    scores = classifier.decision_function(texts)
+    scores = classifier._scores(texts)
     guess = classifier.calibration_.apply(scores).argmax(axis=1)
     estimates: list[MeasuredShare] = []
     for group, members in groups:

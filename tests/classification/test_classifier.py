@@ -5,8 +5,15 @@ import json
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.utils import estimator_checks
 
 from embedtopics.classification import TextClassifier, load_classifier
@@ -70,9 +77,64 @@ def test_ordered_classes_are_predicted_by_the_middle_of_what_is_known(counted):
     order = ["fruit", "train", "chess"]
     model = TextClassifier(counted, head="ordinal", classes=order).fit(texts, themes)
     assert model.classes_.tolist() == order
-    assert model.decision_function(texts).shape == (200, 2)
+    assert model.decision_function(texts).shape == (200, 3)
     assert model.predict_proba(texts).shape == (200, 3)
     assert model.score(texts, themes) > 0.5
+
+
+@pytest.mark.parametrize("head", ["softmax", "ordinal"])
+def test_two_classes_have_one_score_which_is_the_log_odds(counted, labelled, head):
+    texts, themes = labelled
+    y = np.array([int(theme == "chess") for theme in themes])
+    model = TextClassifier(counted, head=head, calibration=None).fit(texts, y)
+
+    scores = model.decision_function(texts)
+
+    chances = model.predict_proba(texts)
+    assert scores.shape == (len(texts),) and chances.shape == (len(texts), 2)
+    assert scores == pytest.approx(np.log(chances[:, 1] / chances[:, 0]), abs=1e-6)
+    assert ((scores > 0) == (model.predict(texts) == 1)).all()
+    assert model.decision_function([]).shape == (0,)
+
+
+@pytest.mark.parametrize("head", ["softmax", "ordinal"])
+def test_more_classes_have_one_score_each(counted, labelled, head):
+    texts, themes = labelled
+    order = ["fruit", "train", "chess"]
+    model = TextClassifier(counted, head=head, classes=order, calibration=None).fit(texts, themes)
+
+    scores = model.decision_function(texts)
+
+    chances = model.predict_proba(texts)
+    assert scores.shape == (len(texts), 3)
+    log_ratios = np.log(chances[:, 1:] / chances[:, :1])
+    assert scores[:, 1:] - scores[:, :1] == pytest.approx(log_ratios, abs=1e-6)
+
+
+@pytest.mark.parametrize("head", ["softmax", "ordinal"])
+def test_areas_and_thresholds_of_scikit_learn_are_those_of_the_probabilities(
+    counted, labelled, head
+):
+    texts, themes = np.array(labelled[0], dtype=object), labelled[1]
+    y = np.array([int(theme == "train") for theme in themes])
+    model = TextClassifier(counted, head=head, calibration=None)
+
+    areas = cross_val_score(model, texts, y, cv=3, scoring="roc_auc")
+    precisions = cross_val_score(model, texts, y, cv=3, scoring="average_precision")
+
+    chances = cross_val_predict(model, texts, y, cv=3, method="predict_proba")[:, 1]
+    folds = list(StratifiedKFold(3).split(texts, y))
+    assert areas == pytest.approx([roc_auc_score(y[test], chances[test]) for _, test in folds])
+    expected = [average_precision_score(y[test], chances[test]) for _, test in folds]
+    assert precisions == pytest.approx(expected)
+
+
+def test_scikit_learn_calibrates_two_classes_and_more(counted, labelled):
+    texts, themes = np.array(labelled[0], dtype=object), np.array(labelled[1])
+    for y in (themes == "train", themes):
+        model = CalibratedClassifierCV(TextClassifier(counted, calibration=None), cv=2)
+        accuracy = (model.fit(texts, y).predict(texts) == y).mean()
+        assert accuracy > 0.8
 
 
 def test_several_labels_a_text(counted):
@@ -82,6 +144,7 @@ def test_several_labels_a_text(counted):
     y = [{a, b} for a, b in zip(themes, others, strict=True)]
     model = TextClassifier(counted, head="multilabel", class_weight="balanced").fit(both, y)
     assert model.predict(["apple bishop"]).tolist() == [[1, 1, 0]]
+    assert model.decision_function(both).shape == (len(both), 3)
     with refuses("head"):
         model.predict(both, max_error=0.1)
 

@@ -1,7 +1,7 @@
-"""Questions to a chat model over the protocol of OpenAI, and a record of the answers.
+"""Questions to a chat model over the protocol of OpenAI.
 
 Redirects are not followed, because the key would travel with them. The key is sent in the header
-of a request and stored nowhere.
+of a request and stored nowhere: it is removed from whatever a server sends back.
 
 A corpus may hold texts whose authors know that a model will read them (prompt injection). So
 prompts quote texts between marks that hold a hash of the data, which no text can predict. They are
@@ -21,28 +21,51 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 from http.client import HTTPException
-from pathlib import Path
-from threading import Lock
-from typing import Any, NamedTuple
-from urllib.error import HTTPError
+from typing import Annotated, Any, NamedTuple
+from urllib.error import URLError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+from urllib.request import Request
 
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+
+from embedtopics._utils.answer_record import AnswerRecord
+from embedtopics._utils.bounded_http import (
+    MAX_BYTES,
+    BoundedResponse,
+    ResponseTooLong,
+    bounded_opener,
+    post,
+)
+from embedtopics._utils.checks import is_number
 from embedtopics._utils.display import excerpt, progress_bar
+from embedtopics._utils.folders import parse_json
+from embedtopics._utils.records import ForeignRecord
+from embedtopics._utils.redaction import redact_all, redactor
 from embedtopics.errors import InputError, Remedy
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 PATH = "/chat/completions"
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
-MAX_RETRIES, CONCURRENCY, FIRST_WAIT, LONGEST_WAIT, TIMEOUT = 3, 4, 0.5, 60.0, 120.0
-"""Repetitions of a failed call, calls at a time, seconds before a repetition, and of a call."""
+# Repetitions of a failed call, calls at a time, seconds before a repetition, and of a whole call.
+MAX_RETRIES = 3
+CONCURRENCY = 4
+FIRST_WAIT = 0.5
+LONGEST_WAIT = 60.0
+TIMEOUT = 120.0
+LONGEST_TIMEOUT = 86_400.0
 
 MAX_FAILURES = 5
 """Questions in a row without any answer after which the remaining ones are not asked."""
 
 UNSUPPORTED = (400, 415, 422, 501)
 """Statuses with which servers refuse a format of answers that they do not support."""
+
+NO_CONNECTION = 0
+"""Status of an answer that did not come, or was none of the protocol."""
+
+LONGEST_REASON = 200
+"""Characters of the reason why there is no answer."""
 
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 
@@ -53,6 +76,45 @@ class UnusableAnswer(Exception):
     def __init__(self, reason: str, status: int | None = None) -> None:
         super().__init__(reason)
         self.status = status
+
+
+def _or_none(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    """Read a field that the answer can do without; None if it has another type."""
+    try:
+        return validate(value)
+    except ValidationError:
+        return None
+
+
+OptionalText = Annotated[str | None, WrapValidator(_or_none)]
+OptionalCount = Annotated[Annotated[int, Field(ge=0, lt=2**53)] | None, WrapValidator(_or_none)]
+
+
+class ChatMessage(ForeignRecord):
+    """The message of a choice."""
+
+    content: OptionalText = None
+    refusal: OptionalText = None
+
+
+class ChatChoice(ForeignRecord):
+    """One of the answers of a model."""
+
+    message: ChatMessage
+    finish_reason: OptionalText = None
+
+
+class ChatUsage(ForeignRecord):
+    """The tokens that an answer took."""
+
+    total_tokens: OptionalCount = None
+
+
+class ChatCompletion(ForeignRecord):
+    """The body of a response; only the first choice is read."""
+
+    choices: Annotated[list[Any], Field(min_length=1)]
+    usage: Annotated[ChatUsage | None, WrapValidator(_or_none)] = None
 
 
 class Question(NamedTuple):
@@ -74,67 +136,67 @@ class ChatAnswer(NamedTuple):
 
 def check_endpoint(address: str, api_key: str | None) -> tuple[str, str]:
     """Return the address of chat completions and the key, "" for none; nothing is sent."""
-    parts = urlsplit(address.strip())
+    expected = "the address of a chat API, such as http://localhost:11434/v1"
+    if not isinstance(address, str):
+        raise InputError("endpoint", expected, address)
+    try:
+        parts = urlsplit(address.strip())
+        has_port = parts.port != 0  # invalid ones raise a ValueError, as invalid names do
+        (parts.hostname or "").encode("idna")
+    except ValueError:
+        raise InputError("endpoint", expected, address) from None
+
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         # The message does not repeat the address, which may hold a password.
         expected = "an address without user, password, query or fragment"
         remedy = Remedy("api_key", alternative=f"set {KEY_VARIABLE}")
         raise InputError("endpoint", expected, remedy=remedy)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        expected = "the address of a chat API, such as http://localhost:11434/v1"
+    base = parts.geturl().rstrip("/")
+    if parts.scheme not in ("http", "https") or not parts.hostname or not has_port:
         raise InputError("endpoint", expected, address)
+    if not _is_visible_ascii(base):
+        raise InputError("endpoint", "an address in visible ASCII characters", address)
+
     # The key of the environment never travels unencrypted to another machine.
     if api_key is None and (parts.scheme == "https" or parts.hostname in LOCAL):
         api_key = os.environ.get(KEY_VARIABLE)
-    key = (api_key or "").strip()
     # Errors about a bad header would repeat the key.
-    if not all(33 <= ord(c) < 127 for c in key):
+    if api_key is not None and not isinstance(api_key, str):
+        raise InputError("api_key", "text or None")
+    key = (api_key or "").strip()
+    if not _is_visible_ascii(key):
         raise InputError("api_key", "visible ASCII characters", remedy="copy the key again")
-    base = parts.geturl().rstrip("/")
     return base if base.endswith(PATH) else base + PATH, key
 
 
-class AnswerRecord:
-    """A file with a line of JSON for each question; recorded answers are not asked for again."""
-
-    def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        """Read the file, and make sure that it can be written before anything is asked."""
-        self.path = Path(os.devnull if path is None else path).expanduser()
-        self._entries: dict[str, Mapping[str, Any]] = {}
-        self._lock = Lock()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab+") as stream:
-            stream.seek(0)
-            for line in stream:
-                # Lines that cannot be parsed were not written here, or were cut short.
-                with suppress(ValueError, KeyError, TypeError, RecursionError):
-                    entry = json.loads(line)
-                    if isinstance(entry["answer"], str):
-                        self._entries[_key_of(entry)] = entry
-            # A line that a crash cut short must not swallow the next one.
-            if stream.tell() and not line.endswith(b"\n"):
-                stream.write(b"\n")
-
-    def find(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Return the recorded entry of the same question, or None."""
-        return self._entries.get(_key_of(entry))
-
-    def add(self, entry: Mapping[str, Any]) -> None:
-        """Append one line."""
-        line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-        with self._lock, self.path.open("ab") as stream:
-            stream.write(line)
+def _is_visible_ascii(text: str) -> bool:
+    return all(33 <= ord(character) < 127 for character in text)
 
 
-def _key_of(entry: Mapping[str, Any]) -> str:
-    """Return what makes two questions the same."""
-    fields = [entry["endpoint"], entry["request"], entry["prompt"], entry.get("text")]
-    return json.dumps(fields, sort_keys=True)
+def request_fields(
+    model: str, defaults: Mapping[str, Any], request: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the fields of a request: defaults, those of the caller, and the timeout in seconds.
 
+    A value of None leaves a field out.
+    """
+    if not isinstance(model, str) or not model:
+        raise InputError("model", "the name of a model", model)
+    if request is not None and not isinstance(request, Mapping):
+        raise InputError("request", "a mapping of the fields of a request", request)
+    merged = {"model": model, "timeout": TIMEOUT, **defaults, **(request or {})}
+    fields = {name: value for name, value in merged.items() if value is not None}
 
-class _NoRedirects(HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        return None
+    timeout = fields.get("timeout", TIMEOUT)
+    if not is_number(timeout) or not 0 < timeout <= LONGEST_TIMEOUT:
+        expected = f"a mapping whose timeout is a number of seconds, up to {LONGEST_TIMEOUT:.0f}"
+        raise InputError("request", expected, timeout)
+    try:
+        # As they are sent and recorded: a tuple is a list, and the names are strings.
+        return {**json.loads(json.dumps(fields, allow_nan=False)), "timeout": float(timeout)}
+    except (TypeError, ValueError, RecursionError) as error:
+        problem = excerpt(str(error), 100)
+        raise InputError("request", "a mapping whose values are JSON", found=problem) from None
 
 
 class Chat:
@@ -154,24 +216,36 @@ class Chat:
         format: Mapping[str, Any] | None = None,
     ) -> None:
         self.url, key = check_endpoint(endpoint, api_key)
-        self.request = {field: one for field, one in request.items() if one is not None}
+        self.request = dict(request)
         self.timeout = float(self.request.pop("timeout", TIMEOUT))
-        self.parse, self.value, self.format = parse, value, format
+        self.parse = parse
+        self.value = value
+        self.format = format
+        self._redact = redactor(key)
         self._headers = {"Content-Type": "application/json"}
         if key:
             self._headers["Authorization"] = f"Bearer {key}"
         # A call to this machine, and its key, never go through a proxy of the environment.
-        proxies = [ProxyHandler({})] if urlsplit(self.url).hostname in LOCAL else []
-        self._opener = build_opener(_NoRedirects, *proxies)
+        is_local = urlsplit(self.url).hostname in LOCAL
+        self._opener = bounded_opener(use_proxies=not is_local)
 
     def ask_all(
-        self, questions: Sequence[Question], record: AnswerRecord, what: str, show: bool | None
+        self,
+        questions: Sequence[Question],
+        record: AnswerRecord,
+        what: str,
+        show: bool | None,
+        *,
+        retry_unusable: bool = False,
     ) -> list[ChatAnswer]:
         """Ask questions, a few at a time, and return the answers in their order.
 
+        Recorded answers are not asked for again; with `retry_unusable`, only those of use.
         `stopped` gives the reason if the endpoint answered no question, or none any more.
         """
-        self.stopped, self._n_failures = "", 0
+        self.stopped = ""
+        self._n_failures = 0
+        self._retries_unusable = retry_unusable
         executor = ThreadPoolExecutor(CONCURRENCY)
         bar = progress_bar(total=len(questions), unit="answer", description=what, show=show)
         answers = []
@@ -196,33 +270,49 @@ class Chat:
             **question.fields,
             **dict.fromkeys(("answer", self.value, "tokens", "error")),
         }
-        if recorded := record.find(entry):
-            value, reason = recorded.get(self.value), recorded.get("error") or ""
-            return ChatAnswer(value, recorded["answer"], reason, was_sent=False)
+        entry = redact_all(entry, self._redact)
+        recorded = record.find(entry)
+        if recorded is not None and (recorded.value is not None or not self._retries_unusable):
+            reason = recorded.error or ""
+            return ChatAnswer(recorded.value, recorded.answer, reason, was_sent=False)
         if self.stopped:
             reason = f"not asked: {self.stopped}"
             return ChatAnswer(None, None, reason, is_call_error=True, was_sent=False)
+
         start = time.perf_counter()
         try:
-            answer = self._send_in_format(question)
-            self._n_failures = 0
-            entry["answer"] = ""  # of a model that refused, for example
-            entry["answer"] = content_of(answer)
-            entry["tokens"] = (answer.get("usage") or {}).get("total_tokens")
-            entry[self.value] = self.parse(entry["answer"])
-            return ChatAnswer(entry[self.value], entry["answer"])
-        except UnusableAnswer as error:
-            entry["error"] = str(error)
-            is_call = error.status is not None
-            self._n_failures += is_call
-            if self._n_failures >= MAX_FAILURES:
-                self.stopped = self.stopped or str(error)
-            return ChatAnswer(None, entry["answer"], str(error), is_call)
+            return self._ask_endpoint(question, entry)
         finally:
             entry["seconds"] = round(time.perf_counter() - start, 3)
             record.add(entry)
 
-    def _send_in_format(self, question: Question) -> Any:
+    def _ask_endpoint(self, question: Question, entry: dict[str, Any]) -> ChatAnswer:
+        """Ask the endpoint, and write what it answers into the entry of the record."""
+        try:
+            completion = self._send_in_format(question)
+            self._n_failures = 0
+            entry["answer"] = ""  # of a model that refused, for example
+            if completion.usage is not None:
+                entry["tokens"] = completion.usage.total_tokens
+            content = content_of(completion)
+            entry["answer"] = self._redact(content)
+            value = self.parse(content)
+            if self._redact(value) != value:
+                raise UnusableAnswer("the answer repeats the API key")
+            entry[self.value] = value
+            return ChatAnswer(value, entry["answer"])
+        except UnusableAnswer as error:
+            reason = self._shown(str(error))
+            entry["error"] = reason
+            is_call_error = error.status is not None
+            if is_call_error:
+                entry["answer"] = None
+                self._n_failures += 1
+            if self._n_failures >= MAX_FAILURES:
+                self.stopped = self.stopped or reason
+            return ChatAnswer(None, entry["answer"], reason, is_call_error)
+
+    def _send_in_format(self, question: Question) -> ChatCompletion:
         """Send a question, without the format of answers if the server refuses it."""
         body = {**self.request, "messages": question.messages}
         if form := self.format:
@@ -235,56 +325,87 @@ class Chat:
             self.format = None
         return self._send(body)
 
-    def _send(self, body: Mapping[str, Any]) -> Any:
-        """Send a question, again after a failure that may pass; return the JSON of the answer."""
+    def _send(self, body: Mapping[str, Any]) -> ChatCompletion:
+        """Send a question, again after a failure that may pass."""
         call = Request(self.url, json.dumps(body).encode(), self._headers)
         for attempt in range(MAX_RETRIES + 1):
             wait: Any = FIRST_WAIT * 2**attempt
             try:
-                with self._opener.open(call, timeout=self.timeout) as response:
-                    return json.loads(response.read())
-            except HTTPError as error:
-                failure = UnusableAnswer(_describe(error), error.code)
-                wait = error.headers.get("Retry-After", wait)
-                if error.code != 429 and error.code < 500:
+                response = post(self._opener, call, self.timeout)
+                if 200 <= response.status < 300:
+                    return _completion_of(response.body)
+                failure = UnusableAnswer(self._describe(response), response.status)
+                if response.status != 429 and response.status < 500:
                     break
-            except TimeoutError:
-                failure = UnusableAnswer(f"no answer within {self.timeout:g} s", 0)
+                wait = response.retry_after or wait
+            except ResponseTooLong:
+                reason = f"the answer is longer than {MAX_BYTES:,} bytes"
+                raise UnusableAnswer(reason, NO_CONNECTION) from None
             except (OSError, HTTPException) as error:
-                reason = "".join(filter(str.isprintable, excerpt(str(error), 200)))
-                failure = UnusableAnswer(f"it could not be reached ({reason})", 0)
-            except (ValueError, RecursionError):
-                raise UnusableAnswer("the answer is not JSON") from None
+                failure = UnusableAnswer(self._describe_failure(error), NO_CONNECTION)
             if attempt < MAX_RETRIES:
-                with suppress(ValueError):  # a date
-                    time.sleep(min(float(wait), LONGEST_WAIT))
+                _sleep(wait)
         raise failure
 
+    def _describe(self, response: BoundedResponse) -> str:
+        """Return the reason of a refused call."""
+        status = response.status
+        if status in (401, 403):
+            return f"status {status}: no access; check api_key= or {KEY_VARIABLE}"
+        if 300 <= status < 400:
+            return f"status {status}: redirects are not followed; give the final address"
+        message = response.body.decode("utf-8", "replace")
+        with suppress(ValueError):  # characters that JSON escapes would hide the key
+            message = json.dumps(parse_json(message), ensure_ascii=False)
+        return self._shown(f"status {status}: {message}")
 
-def _describe(error: HTTPError) -> str:
-    """Return the reason of a refused call."""
-    if error.code in (401, 403):  # the server's message often repeats a part of the key
-        return f"status {error.code}: no access; check api_key= or {KEY_VARIABLE}"
-    if 300 <= error.code < 400:
-        return f"status {error.code}: redirects are not followed; give the final address"
-    message = error.read(1000).decode("utf-8", "replace")
-    return "".join(filter(str.isprintable, excerpt(f"status {error.code}: {message}", 200)))
+    def _describe_failure(self, error: Exception) -> str:
+        """Return the reason of a call without any response."""
+        cause = error.reason if isinstance(error, URLError) else error
+        if isinstance(cause, TimeoutError):
+            return f"no answer within {self.timeout:g} s"
+        return f"it could not be reached ({self._shown(str(error))})"
+
+    def _shown(self, message: str) -> str:
+        """Return a message of a server on one line, without the key and control characters.
+
+        The key is removed once more from what is left, and before the message is cut.
+        """
+        visible = "".join(filter(str.isprintable, " ".join(self._redact(message).split())))
+        return excerpt(self._redact(visible), LONGEST_REASON)
 
 
-def content_of(answer: Any) -> str:
-    """Return the text of an answer."""
+def _completion_of(body: bytes) -> ChatCompletion:
+    """Read a response; what is none of the protocol is no answer, and can be asked for again."""
     try:
-        choice = answer["choices"][0]
-        content, refusal = choice["message"].get("content"), choice["message"].get("refusal")
-    except (AttributeError, IndexError, KeyError, TypeError):
-        raise UnusableAnswer("the answer holds no choice with a message") from None
-    if refusal or choice.get("finish_reason") == "content_filter":
+        content = parse_json(body)
+    except ValueError:
+        raise UnusableAnswer("the answer is not JSON", NO_CONNECTION) from None
+    try:
+        completion = ChatCompletion.model_validate(content)
+        ChatChoice.model_validate(completion.choices[0])
+        return completion
+    except ValidationError:
+        reason = "the answer holds no choice with a message"
+        raise UnusableAnswer(reason, NO_CONNECTION) from None
+
+
+def content_of(completion: ChatCompletion) -> str:
+    """Return the text of an answer."""
+    choice = ChatChoice.model_validate(completion.choices[0])
+    if choice.message.refusal or choice.finish_reason == "content_filter":
         raise UnusableAnswer("the model or its content filter refused")
-    if choice.get("finish_reason") == "length":
+    if choice.finish_reason == "length":
         raise UnusableAnswer("the answer was cut at max_tokens")
-    if not isinstance(content, str) or not content.strip():
+    if not choice.message.content or not choice.message.content.strip():
         raise UnusableAnswer("the answer is empty")
-    return content
+    return choice.message.content
+
+
+def _sleep(seconds: Any) -> None:
+    """Wait as long as a server asks for, within bounds; it may give a date instead."""
+    with suppress(ValueError, OverflowError):
+        time.sleep(min(float(seconds), LONGEST_WAIT))
 
 
 def without_reasoning(content: str) -> str:

@@ -11,14 +11,15 @@ from typing import Any
 
 import pandas as pd
 
+from embedtopics._utils.answer_record import AnswerRecord
 from embedtopics._utils.chat import (
-    AnswerRecord,
     Chat,
     ChatAnswer,
     Question,
     UnusableAnswer,
     fenced,
     mark_of,
+    request_fields,
     without_reasoning,
 )
 from embedtopics._utils.display import excerpt
@@ -65,19 +66,20 @@ class LanguageModelCoder:
     journal : str, path or None
         File that gets a line of JSON for every answer: time, endpoint, model, request, hashes of
         the text and of the prompt, answer and label. What has an answer there is not asked again,
-        so a run that was interrupted goes on. None keeps no journal.
+        so a run that was interrupted goes on; a line that was changed counts as none. A file with
+        other content is refused. None keeps no journal.
     api_key : str, optional
         By default OPENAI_API_KEY of the environment, unless it would travel unencrypted to another
-        machine; "" sends none. The key is stored nowhere.
+        machine; "" sends none. The key is stored nowhere, even if the server repeats it.
     request : mapping, optional
         Further fields of every request; by default ``{"temperature": 0.0, "seed": 0,
-        "max_tokens": 300}``. A value of None leaves a field out. ``"timeout"`` (120 seconds) is
-        not sent.
+        "max_tokens": 300}``. A value of None leaves a field out. ``"timeout"`` (120 seconds for a
+        call, from its beginning to its last byte) is not sent.
 
     Raises
     ------
     InputError
-        If the codebook, the address or the key is invalid.
+        If the codebook, the address, the key or the request is invalid.
 
     Notes
     -----
@@ -101,18 +103,22 @@ class LanguageModelCoder:
         if not isinstance(instructions, str) or replace_surrogates(instructions) != instructions:
             raise InputError("instructions", "text", instructions)
         self.model, self.instructions, self.journal = model, instructions, journal
-        fields = {"model": model, **DEFAULTS, **(request or {})}
+        fields = request_fields(model, DEFAULTS, request)
         self.chat = Chat(endpoint, api_key, fields, self._parse, "label", self._format())
         parts = [SYSTEM, instructions.strip(), "Codebook:\n" + "\n".join(self._lines()), ANSWER]
         self.prompt = "\n\n".join(part for part in parts if part)
         self.prompt_hash = mark_of(self.prompt + USER)
 
-    def code(self, texts: Any, *, show_progress: bool | None = None) -> Coding:
+    def code(
+        self, texts: Any, *, retry_unlabelled: bool = False, show_progress: bool | None = None
+    ) -> Coding:
         """Code texts; equal texts are asked about once.
 
         Parameters
         ----------
         texts : Corpus, or any input of `Corpus`
+        retry_unlabelled : bool
+            Whether texts whose answer in the journal is no label are asked about again.
         show_progress : bool, optional
             Whether to show a bar; by default in a terminal or a notebook.
 
@@ -123,13 +129,16 @@ class LanguageModelCoder:
         Raises
         ------
         InputError
-            If the endpoint cannot be reached, denies access, or stops answering. The message says
-            how many texts are coded; calling again goes on from the journal.
+            If the journal is another file or cannot be written, or if the endpoint cannot be
+            reached, denies access, or stops answering. The message says how many texts are coded;
+            calling again goes on from the journal.
 
         Notes
         -----
-        A failed call is repeated up to three times, after the time that the server asks for or
-        after an increasing one. After five failed calls in a row the coder stops.
+        A failed call is repeated up to three times, after the time that the server asks for (60
+        seconds at most) or after an increasing one. After five failed calls in a row the coder
+        stops. A response of more than a million bytes, or of another form than that of the API, is
+        a failed call.
         """
         corpus = Corpus.of(texts)
         distinct = corpus.distinct()
@@ -138,9 +147,11 @@ class LanguageModelCoder:
             self._question(corpus.texts[row], key)
             for row, key in zip(distinct.first_rows, keys, strict=True)
         ]
-        record = AnswerRecord(self.journal)
+        record = AnswerRecord(self.journal, "journal")
         record.add({"prompt": self.prompt_hash, "system": self.prompt, "user": USER})
-        answers = self.chat.ask_all(questions, record, "coding", show_progress)
+        answers = self.chat.ask_all(
+            questions, record, "coding", show_progress, retry_unusable=retry_unlabelled
+        )
         if self.chat.stopped:
             n_coded = sum(not answer.is_call_error for answer in answers)
             advice = f" in {os.fspath(self.journal or '')}; call again to go on"

@@ -12,13 +12,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from embedtopics._utils.answer_record import AnswerRecord
 from embedtopics._utils.chat import (
-    AnswerRecord,
     Chat,
     Question,
     UnusableAnswer,
     fenced,
     mark_of,
+    request_fields,
     without_reasoning,
 )
 from embedtopics._utils.checks import checked_between, checked_choice
@@ -227,13 +228,15 @@ def name_topics(
         Name of the model at the endpoint.
     api_key : str, optional
         By default OPENAI_API_KEY of the environment, unless it would travel unencrypted to another
-        machine; "" sends none. The key is stored nowhere.
+        machine; "" sends none. The key is stored nowhere, even if the server repeats it.
     request : mapping, optional
         Further fields of every request; by default ``{"temperature": 0.0, "max_tokens": 300}``. A
-        value of None leaves a field out. ``"timeout"`` (30 seconds) is not sent.
+        value of None leaves a field out. ``"timeout"`` (30 seconds for a call, from its beginning
+        to its last byte) is not sent.
     record : str, path or None
         File that gets a line of JSON for every question. A question that has an answer there, from
-        the same model and request, is not asked again. None keeps no record.
+        the same model and request, is not asked again; a line that was changed counts as none. A
+        file with other content is refused. None keeps no record.
     show_progress : bool, optional
         Whether to show a bar; by default in a terminal or a notebook.
 
@@ -254,7 +257,7 @@ def name_topics(
     A failed call is repeated up to three times, after the time that the server asks for or after
     an increasing one.
     """
-    fields = {"model": model, **DEFAULTS, **(request or {})}
+    fields = request_fields(model, DEFAULTS, request)
     chat = Chat(endpoint, api_key, fields, parse_name, "name")
     questions = questions_about(result)
     if not questions:

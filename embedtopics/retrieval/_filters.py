@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ import numpy as np
 
 from embedtopics.corpus._columns import list_names
 from embedtopics.errors import InputError
+from embedtopics.retrieval.storage._catalog import compose
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree, UnexpectedToken
@@ -59,13 +61,18 @@ _HINTS = {
 
 
 class InvalidCondition(Exception):
-    """A value or name that does not fit; who knows its place makes an InputError of it."""
+    """A value or name that does not fit; the caller, who knows its position, raises InputError."""
 
 
-def kind_of_column(name: str, columns: Mapping[str, str]) -> str:
-    """Return the kind of a column, or refuse its name and suggest similar ones."""
+def find_column(name: object, columns: Mapping[str, str]) -> str:
+    """Return the name of a column as the index spells it, or refuse it and suggest similar ones."""
+    if not isinstance(name, str):
+        raise InvalidCondition(f"names of columns are texts, not {name!r:.80}")
     if name in columns:
-        return columns[name]
+        return name
+    by_spelling = {compose(column): column for column in columns}
+    if compose(name) in by_spelling:
+        return by_spelling[compose(name)]
     by_lower = {str(column).casefold(): column for column in columns}
     close = [by_lower[one] for one in difflib.get_close_matches(name.casefold(), by_lower, n=3)]
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else ""
@@ -86,7 +93,7 @@ def _check_operator(column: str, kind: str, operator: str) -> None:
         )
 
 
-def _typed(column: str, kind: str, value: Value) -> Value:
+def typed_value(column: str, kind: str, value: Value, hints: Mapping[str, str] = _HINTS) -> Value:
     """Return a value of a filter in the type of its column."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind == "date":
@@ -97,12 +104,14 @@ def _typed(column: str, kind: str, value: Value) -> Value:
     elif kind == "missing" or (kind == "boolean" and isinstance(value, bool)):
         return value
     elif kind in ("text", "list") and isinstance(value, str):
-        return value
+        return compose(value)
     elif kind in ("integer", "real") and isinstance(value, int | float) and is_number:
         # 2.0 and 2 are one value.
         is_exact = isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53
         return int(value) if is_exact else value
-    raise InvalidCondition(f"column {column!r} holds {_NAMES[kind]}; got {value!r}; {_HINTS[kind]}")
+    raise InvalidCondition(
+        f"column {column!r} holds {_NAMES[kind]}; got {value!r:.80}; {hints[kind]}"
+    )
 
 
 _DATE = re.compile(
@@ -130,6 +139,9 @@ def read_period(value: str) -> Period:
         raise InvalidCondition(f"the date {value!r} does not exist; correct it") from None
 
 
+KEYWORDS = frozenset(
+    "and or not in is null none between contains startswith endswith true false".split()
+)
 MOST_CHARACTERS = 10_000
 MOST_LEVELS = 12
 """Maximum levels of parentheses and not; 13 may overflow the parser of SQLite."""
@@ -213,6 +225,7 @@ def parse_filter(
     if len(text) > MOST_CHARACTERS:
         expected = f"a filter of at most {MOST_CHARACTERS:,} characters"
         raise InputError("where", expected, found=f"{len(text):,}")
+    text = unicodedata.normalize("NFC", text)  # a mark of its own ends a name
     try:
         parsed = _parser().parse(text)
     except UnexpectedToken as error:
@@ -246,7 +259,7 @@ class _FilterReader:
         rule: str = tree.data
         parts: list[Any] = [part for part in tree.children if part is not None]
         if rule in ("disjunction", "conjunction"):
-            return _joined([self.read(part, level) for part in parts], _WORDS[rule])
+            return join_conditions([self.read(part, level) for part in parts], _WORDS[rule])
         if rule == "group":
             return self.read(parts[0], level + 1)
         if rule == "negation":
@@ -265,8 +278,9 @@ class _FilterReader:
         elif rule == "search":
             sql = self.condition(column, str(rest[0]).lower(), rest[1:])
         elif rule == "between":
-            ends = zip((">=", "<="), rest, strict=True)
-            sql = _joined([self.condition(column, sign, [end]) for sign, end in ends], "AND")
+            low, high = rest
+            ends = [self.condition(column, ">=", [low]), self.condition(column, "<=", [high])]
+            sql = join_conditions(ends, "AND")
         else:
             sql = self.condition(column, "is null", [])
         return _negated(sql) if negated else sql
@@ -277,7 +291,8 @@ class _FilterReader:
         name = str(self.value(column))
         typed_values: list[Value] = []
         try:
-            kind = kind_of_column(name, self.columns)
+            name = find_column(name, self.columns)
+            kind = self.columns[name]
             if operator == "element":
                 if kind not in ("list", "missing"):
                     raise InvalidCondition(
@@ -289,8 +304,8 @@ class _FilterReader:
                 operator = "=="
             _check_operator(name, kind, operator)
             for at in values:
-                typed_values.append(_typed(name, kind, self.value(at)))
-            return _condition(self.column_sql(name), kind, operator, typed_values)
+                typed_values.append(typed_value(name, kind, self.value(at)))
+            return condition_of(self.column_sql(name), kind, operator, typed_values)
         except InvalidCondition as error:
             start = int(at.start_pos or 0)
             raise _fault(self.text, start, start + len(at), str(error)) from None
@@ -343,21 +358,23 @@ def _negated(sql: Sql) -> Sql:
     return f"NOT {sql[0]}", sql[1]
 
 
-def _joined(parts: Sequence[Sql], word: str) -> Sql:
+def join_conditions(parts: Sequence[Sql], word: str) -> Sql:
     """Join as a balanced tree: SQLite refuses expressions that are deeper than 1,000."""
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
-    one, other = _joined(parts[:half], word), _joined(parts[half:], word)
+    one, other = join_conditions(parts[:half], word), join_conditions(parts[half:], word)
     return f"({one[0]} {word} {other[0]})", [*one[1], *other[1]]
 
 
-def _condition(column: str, kind: str, operator: str, values: Sequence[Value]) -> Sql:
+def condition_of(column: str, kind: str, operator: str, values: Sequence[Value]) -> Sql:
+    """Return a condition on a column, whose name in SQL is given."""
     if operator == "is null":
         return f"({column} IS NULL)", []
     periods = [value for value in values if isinstance(value, Period)]
     if periods:
-        text, parameters = _joined([_date(column, operator, value) for value in periods], "OR")
+        conditions = [_date(column, operator, value) for value in periods]
+        text, parameters = join_conditions(conditions, "OR")
     else:
         plain = [value for value in values if not isinstance(value, Period)]
         # A list passes where one of its texts does.
@@ -395,7 +412,7 @@ def _date(column: str, operator: str, value: Period) -> Sql:
     if operator == ">":
         return (f"{column} >= ?", [stop]) if stop else ("0", [])
     within: Sql = (f"{column} >= ?", [start])
-    return _joined([within, (f"{column} < ?", [stop])], "AND") if stop else within
+    return join_conditions([within, (f"{column} < ?", [stop])], "AND") if stop else within
 
 
 def _bound(moment: datetime) -> str:

@@ -21,7 +21,7 @@ from embedtopics.retrieval._build import BuildOptions, as_list, read_documents, 
 from embedtopics.retrieval._export import export_parquet
 from embedtopics.retrieval._fusion import WEIGHT
 from embedtopics.retrieval._reader import IndexReader, stored_encoder
-from embedtopics.retrieval._search import MIN_RELEVANCE, SearchOptions, facets, search
+from embedtopics.retrieval._search import MIN_RELEVANCE, SearchOptions, Where, facets, search
 from embedtopics.retrieval._similar import attach_topics, find_duplicates, find_similar
 from embedtopics.retrieval.dense._segment import DenseSettings
 from embedtopics.retrieval.results import Document, DuplicateGroups, SearchHits
@@ -255,7 +255,7 @@ class SearchIndex:
         queries: str | Sequence[str],
         k: int = 10,
         mode: Literal["dense", "hybrid", "lexical"] = "hybrid",
-        where: str | None = None,
+        where: Where = None,
         *,
         vectors: npt.ArrayLike | None = None,
         weight: float = WEIGHT,
@@ -276,9 +276,11 @@ class SearchIndex:
         mode : {"dense", "hybrid", "lexical"}
             By cosine of vectors, by words (BM25, also "bm25"), or by both. Without vectors in the
             index, hybrid search is lexical.
-        where : str, optional
+        where : str or mapping, optional
             Filter on metadata, such as ``year >= 2020 and source == 'Le Monde'``. A list passes if
-            one of its texts passes: ``tags == 'law'``, ``'law' in tags``.
+            one of its texts passes: ``tags == 'law'``, ``'law' in tags``. A mapping such as
+            ``{"year": [2019, 2020], "source": "Le Monde"}`` holds the values that each column may
+            have; None stands for no value. Its values are never parsed.
         vectors : array_like of shape (n_queries, n_dimensions), optional
             Vectors of the queries from the encoder of the index.
         weight : float
@@ -313,7 +315,7 @@ class SearchIndex:
         self,
         query: str | None = None,
         by: str | Sequence[str] = (),
-        where: str | None = None,
+        where: Where = None,
         *,
         k: int = 1000,
         mode: Literal["dense", "hybrid", "lexical"] = "hybrid",
@@ -344,7 +346,7 @@ class SearchIndex:
         self,
         id: Any = (),
         k: int = 10,
-        where: str | None = None,
+        where: Where = None,
         *,
         passage: str | None = None,
         unlike: Iterable[object] = (),

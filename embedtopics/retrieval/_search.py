@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,9 @@ from embedtopics.retrieval._bm25 import (
     parse_query,
     stop_form,
 )
-from embedtopics.retrieval._filters import Filter, parse_filter
+from embedtopics.retrieval._filters import Filter, InvalidCondition, find_column, parse_filter
 from embedtopics.retrieval._fusion import DEPTH, fuse_scores
+from embedtopics.retrieval._mapping_filters import read_mapping
 from embedtopics.retrieval._reader import (
     Allowed,
     DocumentRemoved,
@@ -44,6 +45,9 @@ from embedtopics.terms._tokens import texts_with
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Where: TypeAlias = str | Mapping[str, Any] | None
+"""A filter: an expression, or a mapping of columns to values."""
 
 MODES = ("dense", "hybrid", "lexical")
 TEXTS_AT_ONCE = 1_000
@@ -134,7 +138,7 @@ class RankedDocuments:
 def search(
     reader: IndexReader,
     queries: str | Sequence[str],
-    where: str | None,
+    where: Where,
     vectors: npt.ArrayLike | None,
     options: SearchOptions,
 ) -> SearchHits:
@@ -223,12 +227,19 @@ def query_vectors(
     return unit_vectors
 
 
-def read_filter(collection: Collection, where: str | None) -> Filter | None:
+def read_filter(collection: Collection, where: Where) -> Filter | None:
     """Read a filter and check it against the columns of the metadata."""
-    if where is None or not where.strip():
+    if where is None:
         return None
+    if not isinstance(where, str | Mapping):
+        raise InputError("where", "a filter, or a mapping of columns to values", where)
+
     id = collection.settings().get("columns", {}).get("id") or "id"
     kinds = {"id": "text", id: "text", **collection.columns()}
+    if isinstance(where, Mapping):
+        return read_mapping(where, kinds, collection.column_sql)
+    if not where.strip():
+        return None
     return parse_filter(where, kinds, collection.column_sql)
 
 
@@ -293,16 +304,14 @@ def facets(
     reader: IndexReader,
     query: str | None,
     by: Sequence[str],
-    where: str | None,
+    where: Where,
     options: SearchOptions,
 ) -> pd.DataFrame:
     """Count the values of columns; see `SearchIndex.facets`."""
     import pandas as pd
 
     collection = reader.collection
-    for row, name in enumerate(by):
-        if name not in collection.columns():
-            raise InputError("by", "columns of the metadata", name, row=row)
+    by = [_metadata_column(collection, name, row) for row, name in enumerate(by)]
     if query is not None and not isinstance(query, str):
         raise InputError("query", "a text", query)
     if query is None:
@@ -319,6 +328,13 @@ def facets(
         )
     ]
     return pd.DataFrame(rows, columns=["column", "value", "count"])
+
+
+def _metadata_column(collection: Collection, name: object, row: int) -> str:
+    try:
+        return find_column(name, collection.columns())
+    except InvalidCondition as error:
+        raise InputError("by", "columns of the metadata", name, str(error), row=row) from None
 
 
 def find(

@@ -23,6 +23,7 @@ from embedtopics.retrieval._reader import (
 )
 from embedtopics.retrieval._search import (
     RankedDocuments,
+    Where,
     above_chance,
     make_hits,
     matching_documents,
@@ -46,7 +47,7 @@ def find_similar(
     reader: IndexReader,
     ids: Sequence[str],
     k: int,
-    where: str | None,
+    where: Where,
     passage: str | None,
     unlike: Sequence[str],
 ) -> SearchHits:

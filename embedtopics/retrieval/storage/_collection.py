@@ -24,6 +24,7 @@ from embedtopics.retrieval.storage._catalog import (
     SEGMENTS,
     Column,
     ask,
+    composed_sql,
     connect_writer,
     damage,
     document_digest,
@@ -161,7 +162,7 @@ class Collection:
     def column_sql(self, name: str) -> str:
         """Return the name of a column, or of the ids, in conditions of `candidates`."""
         columns = ask(self.folder, read_columns)
-        return columns[name].sql if name in columns else "documents.id"
+        return columns[name].compared_sql if name in columns else composed_sql("documents.id")
 
     def candidates(self, condition: str, parameters: Sequence[Any] = ()) -> Int64Array:
         """Return the numbers of the documents that meet a condition, ascending."""
@@ -175,9 +176,9 @@ class Collection:
     def counts(self, name: str, numbers: Int64Array | None) -> Counter[Any]:
         """Count the documents by value of a column: by text of lists, by year of dates."""
         column = ask(self.folder, read_columns)[name]
-        value, table = column.sql, "metadata"
+        value, table = column.compared_sql, "metadata"
         if column.kind == "list":
-            value, table = "json_each.value", f"metadata, json_each({column.sql})"
+            value, table = "json_each.value", f"metadata, json_each({value})"
         elif column.kind == "date":
             value = f"substr({column.sql}, 1, 4)"
         counted = "count(DISTINCT metadata.number)"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.checks import checked_count, is_whole, resolve_seed
 from embedtopics.annotation._codebook import Label, StudyDesign, permanent_numbers
 from embedtopics.annotation._project import AnnotationProject
 from embedtopics.corpus import Corpus
@@ -56,7 +56,7 @@ class TopicStudy(AnnotationProject):
 
 def code_topic(
     result: TopicResult,
-    topics: int | Sequence[int],
+    topics: int | str | Sequence[int | str],
     folder: str | os.PathLike[str],
     *,
     concept: str | None = None,
@@ -73,8 +73,8 @@ def code_topic(
     Parameters
     ----------
     result : TopicResult
-    topics : int or sequence of int
-        Ids of the topics that belong to the concept.
+    topics : int, str, or sequence of these
+        The topics that belong to the concept, by id or label.
     folder : path
         Folder of the answers. The same arguments open an existing study, and a larger `n_texts`
         adds texts to it.
@@ -93,9 +93,7 @@ def code_topic(
     InputError
         There is no such topic, or there are fewer texts than `n_texts`.
     """
-    ids = tuple(int(one) for one in np.atleast_1d(np.asarray(topics)))
-    if not ids or not all(0 <= one < result.n_topics for one in ids):
-        raise InputError("topics", f"ids of topics, 0 to {result.n_topics - 1}", topics)
+    ids = _topic_ids(result, topics)
     concept = concept or " or ".join(result.topics[one].label for one in ids)
     strata = _strata(result, ids)
     sizes = np.bincount(strata, minlength=len(STRATA))
@@ -123,6 +121,19 @@ def code_topic(
     return study
 
 
+def _topic_ids(result: TopicResult, topics: Any) -> tuple[int, ...]:
+    """Return the ids of one topic or several, given by id or label."""
+    if isinstance(topics, str) or not isinstance(topics, Iterable):
+        topics = [topics]
+    id_of: dict[Any, Any] = {topic.label: topic.topic_id for topic in result.topics}
+    ids = [id_of.get(topic, topic) if isinstance(topic, str) else topic for topic in topics]
+    for topic_id in ids or [None]:
+        if not is_whole(topic_id) or not 0 <= topic_id < result.n_topics:
+            expected = f"labels or ids of topics, 0 to {result.n_topics - 1}"
+            raise InputError("topics", expected, topic_id)
+    return tuple(int(topic_id) for topic_id in ids)
+
+
 def _strata(result: TopicResult, topics: tuple[int, ...]) -> Int64Array:
     """Return the stratum of each distinct text."""
     is_inside = np.isin(result.clustering.labels, topics)
@@ -143,7 +154,8 @@ class SheetStudy(AnnotationProject):
     def label(self, key: str, labels: str | Sequence[str] = (), **options: Any) -> None:
         """Record an answer, the number of an option; see `AnnotationProject.label`."""
         n_options = int(self.key["n_options"].get(self.question_of.get(key), len(self.codebook)))
-        if any(name.isdecimal() and int(name) > n_options for name in labels):
+        names = [labels] if isinstance(labels, str) else labels
+        if any(name.isdecimal() and int(name) > n_options for name in names):
             raise InputError("labels", f"an option, 1 to {n_options}", labels)
         super().label(key, labels, **options)
 

@@ -103,7 +103,7 @@ def _size_bars(result: TopicResult) -> list[tuple[str, int, str, str]]:
     return bars
 
 
-def terms(result: TopicResult, *, topics: Sequence[int] | None = None, n_terms: int = 8) -> Figure:
+def terms(result: TopicResult, *, topics: Sequence[int | str] | None = None, n_terms: int = 8) -> Figure:
     """Draw the keywords of each topic as bars of their weights, one panel per topic.
 
     The longest bar of a panel fills it: bars compare the terms of one topic, not two topics.
@@ -112,8 +112,8 @@ def terms(result: TopicResult, *, topics: Sequence[int] | None = None, n_terms: 
     Parameters
     ----------
     result : TopicResult
-    topics : sequence of int, optional
-        Topic ids, in the order to draw; by default the 15 largest topics.
+    topics : sequence of int or str, optional
+        Topics by id or label, in the order to draw; by default the 15 largest topics.
     n_terms : int
         Maximum number of terms of each topic.
 
@@ -128,7 +128,8 @@ def terms(result: TopicResult, *, topics: Sequence[int] | None = None, n_terms: 
         If a topic id is not in the result.
     """
     largest = range(min(_PANELS, result.n_topics))
-    topic_ids = checked_topics(largest if topics is None else topics, result.n_topics)
+    labels = [topic.label for topic in result.topics]
+    topic_ids = checked_topics(largest if topics is None else topics, labels)
     if not topic_ids:
         return empty_figure()
     colors = topic_colors(result)

@@ -51,7 +51,7 @@ _MARKED = 60
 
 
 def over_time(
-    trends: TopicTrends, topics: Sequence[int] | None = None, *, changes: pd.DataFrame | None = None
+    trends: TopicTrends, topics: Sequence[int | str] | None = None, *, changes: pd.DataFrame | None = None
 ) -> Figure:
     """Draw topics over time, in panels with the intervals of their shares.
 
@@ -60,8 +60,8 @@ def over_time(
     Parameters
     ----------
     trends : TopicTrends
-    topics : sequence of int, optional
-        Topic ids, in the order to draw, -1 for no topic. By default the 15 largest topics, or with
+    topics : sequence of int or str, optional
+        Topics by id or label, in the order to draw, -1 for no topic. By default the 15 largest topics, or with
         `changes` those that change, by significance, before the largest.
     changes : DataFrame, optional
         From `embedtopics.topics.changes`; panels then show the verdicts.
@@ -82,7 +82,8 @@ def over_time(
         verdicts = dict(zip(changes["topic"].tolist(), changes["verdict"].tolist(), strict=True))
         q = changes["q"].to_numpy()
         order.sort(key=lambda i: (q[i] if _color_of(verdicts.get(i, "")) else 2.0, i))
-    topic_ids = checked_topics(order[:_PANELS] if topics is None else topics, trends.n_topics, -1)
+    shown = order[:_PANELS] if topics is None else topics
+    topic_ids = checked_topics(shown, trends.labels, -1)
     if not topic_ids:
         return empty_figure()
     figure = _panels(trends, topic_ids, verdicts)
@@ -235,7 +236,7 @@ _STEEP = 2.0
 """Doublings of a share at which a tile has its full colour."""
 
 
-def by_group(groups: TopicGroups, topics: Sequence[int] | None = None) -> Figure:
+def by_group(groups: TopicGroups, topics: Sequence[int | str] | None = None) -> Figure:
     """Draw the share of each topic in each group.
 
     Up to five groups are dots with the intervals of their shares. More groups are tiles with the
@@ -244,8 +245,8 @@ def by_group(groups: TopicGroups, topics: Sequence[int] | None = None) -> Figure
     Parameters
     ----------
     groups : TopicGroups
-    topics : sequence of int, optional
-        Topic ids, in the order to draw, -1 for no topic; by default the 25 largest.
+    topics : sequence of int or str, optional
+        Topics by id or label, in the order to draw, -1 for no topic; by default the 25 largest.
 
     Returns
     -------
@@ -259,7 +260,7 @@ def by_group(groups: TopicGroups, topics: Sequence[int] | None = None) -> Figure
     import plotly.graph_objects as go
 
     largest = range(min(_ROWS, groups.n_topics))
-    topic_ids = checked_topics(largest if topics is None else topics, groups.n_topics, -1)
+    topic_ids = checked_topics(largest if topics is None else topics, groups.labels, -1)
     if not topic_ids:
         return empty_figure()
     names = lined_axis([topic_name(groups.labels, topic) for topic in topic_ids])

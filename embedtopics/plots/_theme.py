@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from embedtopics._utils.checks import is_whole
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import PALETTE
 
@@ -261,14 +262,21 @@ def topic_name(labels: Sequence[str], topic: int) -> str:
     return labels[topic] if topic >= 0 else "No topic"
 
 
-def checked_topics(topics: Iterable[int], n_topics: int, least: int = 0) -> list[int]:
-    """Return topic ids; refuse one below `least` or above the last."""
-    topic_ids = list(topics)
-    for topic in topic_ids:
-        if not least <= topic < n_topics:
+def checked_topics(topics: Any, labels: Sequence[str], least: int = 0) -> list[int]:
+    """Return the ids of one topic or several, given by id or label; -1 if `least` allows it."""
+    if isinstance(topics, str) or not isinstance(topics, Iterable):
+        topics = [topics]
+    n_topics = len(labels)
+    id_of: dict[Any, Any] = {label: topic_id for topic_id, label in enumerate(labels)}
+    topic_ids = []
+    for topic in topics:
+        topic_id = id_of.get(topic, topic) if isinstance(topic, str) else topic
+        if not is_whole(topic_id) or not least <= topic_id < n_topics:
             none = " (-1 for no topic)" if least else ""
-            raise InputError("topics", f"ids from {least} to {n_topics - 1}{none}", topic)
-    return [int(topic) for topic in topic_ids]
+            expected = f"labels or ids from {least} to {n_topics - 1}{none}"
+            raise InputError("topics", expected, topic)
+        topic_ids.append(int(topic_id))
+    return topic_ids
 
 
 def fit_columns(

@@ -226,16 +226,23 @@ def prefer_longer(
 def unique_labels(
     keywords: Iterable[Sequence[str]], n: int = 3, *, reserved: Iterable[str] = ()
 ) -> list[str]:
-    """Return distinct labels of topics: `n` keywords or more, or else a number."""
+    """Return distinct labels of topics: `n` keywords or more, or else a number.
+
+    Labels are distinct if their words are, in whatever order.
+    """
     labels: list[str] = []
-    used = set(reserved)
+    used = {label_words(label) for label in reserved}
     for words in keywords:
         terms = list(words) or ["no terms"]
         sizes = range(min(n, len(terms)), len(terms) + 1)
         candidates = [", ".join(terms[:size]) for size in sizes]
-        label, number = next((one for one in candidates if one not in used), candidates[0]), 2
-        while label in used:
-            label, number = f"{candidates[0]} ({number})", number + 1
-        used.add(label)
+        candidates += [f"{candidates[0]} ({number})" for number in range(2, len(used) + 3)]
+        label = next(one for one in candidates if label_words(one) not in used)
+        used.add(label_words(label))
         labels.append(label)
     return labels
+
+
+def label_words(label: str) -> frozenset[str]:
+    """Return the words of a label: two labels of the same words name the same."""
+    return frozenset(label.casefold().replace(",", " ").split())

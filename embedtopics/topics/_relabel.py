@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,14 +24,30 @@ from embedtopics.topics.results import Edit, Reason, Topic, TopicMark, TopicResu
 DOCUMENTS_PER_MARK = 20
 
 
-def checked_topic_id(result: TopicResult, topic: Any) -> int:
+def checked_topic_id(result: TopicResult, topic: Any, parameter: str = "topic") -> int:
     """Return the id of a topic, which may be named by its label, or raise InputError."""
     if isinstance(topic, str):
         topic = next((one.topic_id for one in result.topics if one.label == topic), topic)
     if is_whole(topic) and 0 <= int(topic) < result.n_topics:
         return int(topic)
-    expected = f"from 0 to {result.n_topics - 1}" if result.n_topics else "one of a topic (none)"
-    raise InputError("topic", f"a label or an id {expected}", topic)
+    expected = "a label or an id of a topic (there are none here)"
+    if result.n_topics:
+        expected = f"a label or an id from 0 to {result.n_topics - 1}"
+    raise InputError(parameter, expected, topic)
+
+
+def listed_topics(topics: Any) -> list[Any]:
+    """Return one topic or several, named by ids or labels, as a list that is not checked yet."""
+    if isinstance(topics, np.ndarray):
+        return list(np.atleast_1d(topics).tolist())
+    if isinstance(topics, str) or not isinstance(topics, Iterable):
+        return [topics]
+    return list(topics)
+
+
+def checked_topic_ids(result: TopicResult, topics: Any, parameter: str = "topics") -> list[int]:
+    """Return the ids of one topic or several, each named by its id or its label."""
+    return [checked_topic_id(result, topic, parameter) for topic in listed_topics(topics)]
 
 
 def spell_topic(result: TopicResult, topic: int) -> str:
@@ -122,9 +138,14 @@ def relabeled(
     marked: Sequence[int] = (),
     follows: npt.ArrayLike | None = None,
     probabilities: FloatArray | None = None,
+    renames: bool = False,
     **changes: Any,
 ) -> TopicResult:
-    """Return a result with other labels, and what follows from them; topics keep users' names."""
+    """Return a result with other labels, and what follows from them.
+
+    Topics keep names given by users, and all names if their documents stay the same, unless
+    `renames`.
+    """
     drafts = np.asarray(labels, dtype=np.int32)
     inside = drafts != NOISE
     weights = result.documents.weights[inside]
@@ -136,7 +157,12 @@ def relabeled(
     from_old = [origins[draft] for draft in order.tolist()]
     edited = dataclasses.replace(result, **changes)
     clustering = _clustering(result.clustering, number[drafts], from_old, probabilities)
-    topics, topic_terms = describe_again(edited, clustering, _unchanged(result, clustering))
+    same_topic = same_topics(result.clustering.labels, clustering.labels, len(order))
+    keeps_name = same_topic != NOISE
+    if renames:
+        keeps_name[:] = False
+    unchanged = _unchanged_representatives(result, clustering, same_topic)
+    topics, topic_terms = describe_again(edited, clustering, unchanged)
     new_ids = None if follows is None else number[np.asarray(follows, dtype=np.int64)]
     is_same = np.array_equal(clustering.labels, result.clustering.labels)
     if len(order) < len(origins):
@@ -150,7 +176,7 @@ def relabeled(
         edited,
         clustering=clustering,
         memberships=memberships,
-        topics=carry_names(topics, from_old),
+        topics=carry_names(topics, from_old, keeps_name),
         topic_terms=topic_terms,
         history=(*result.history, edit_of(result, name, parameters, message, marked, new_ids)),
         stability=result.stability if is_same else None,
@@ -191,42 +217,65 @@ def _clustering(
     )
 
 
-def _unchanged(result: TopicResult, after: Clustering) -> dict[int, tuple[int, ...]]:
-    """Return the representatives of new topics with exactly the documents of an old one."""
-    if not result.topics:
-        return {}
-    before, n_topics = result.clustering, len(after.persistence)
-    inside = np.flatnonzero(after.labels != NOISE)
-    old, new = before.labels[inside], after.labels[inside]
-    old_of = np.full(n_topics, NOISE, dtype=np.int64)
-    old_of[new] = old
-    differs = (old != old_of[new]) | (before.probabilities[inside] != after.probabilities[inside])
-    is_old = old_of != NOISE
-    is_old[new[differs]] = False
-    n_before = np.bincount(before.labels[before.labels != NOISE], minlength=result.n_topics)
-    n_after = np.bincount(new, minlength=n_topics)
+def same_topics(before: Int32Array, after: Int32Array, n_topics: int) -> Int32Array:
+    """Return the old topic that has exactly the documents of each new one, or -1, (n_topics,).
+
+    `before` and `after` (n_documents,) are the topics of the documents, -1 for none.
+    """
+    n_documents = np.bincount(after[after != NOISE], minlength=n_topics)
+    n_before = np.bincount(before[before != NOISE], minlength=1)
+    same = np.full(n_topics, NOISE, dtype=np.int32)
+
+    in_both = (before != NOISE) & (after != NOISE)
+    pairs, n_shared = np.unique(
+        np.stack([before[in_both], after[in_both]]), axis=1, return_counts=True
+    )
+    is_whole_topic = (n_shared == n_before[pairs[0]]) & (n_shared == n_documents[pairs[1]])
+    same[pairs[1, is_whole_topic]] = pairs[0, is_whole_topic]
+    return same
+
+
+def _unchanged_representatives(
+    result: TopicResult, after: Clustering, same_topic: Int32Array
+) -> dict[int, tuple[int, ...]]:
+    """Return the representatives of topics whose documents and probabilities are as before."""
+    old = np.append(same_topic, NOISE)[after.labels]
+    differs = result.clustering.probabilities != after.probabilities
+    is_same = same_topic != NOISE
+    is_same[after.labels[differs & (old != NOISE)]] = False
     return {
-        topic: result.topics[old_of[topic]].representatives
-        for topic in np.flatnonzero(is_old).tolist()
-        if n_after[topic] == n_before[old_of[topic]]
+        topic: result.topics[same_topic[topic]].representatives
+        for topic in np.flatnonzero(is_same).tolist()
     }
 
 
-def carry_names(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tuple[Topic, ...]:
-    """Return topics with the names and scores of the topics that they continue."""
-    stays = [old is not None and (old.is_named or old.is_seeded) for old in origins]
+def carry_names(
+    topics: Sequence[Topic], origins: Sequence[Topic | None], keeps_name: BoolArray
+) -> tuple[Topic, ...]:
+    """Return topics with the names and scores of the topics that they continue.
+
+    Names of people and of constraints stay; automatic ones do where `keeps_name` (n_topics,).
+    """
+    stays = [
+        old is not None and (old.is_named or old.is_seeded or bool(keeps))
+        for old, keeps in zip(origins, keeps_name, strict=True)
+    ]
     reserved = [old.label for old, stay in zip(origins, stays, strict=True) if old and stay]
-    labels = unique_labels((topic.keywords or [topic.label] for topic in topics), reserved=reserved)
+    changed = [topic for topic, stay in zip(topics, stays, strict=True) if not stay]
+    new_labels = iter(
+        unique_labels((topic.keywords or [topic.label] for topic in changed), reserved=reserved)
+    )
     named = []
-    for topic, old, stay, label in zip(topics, origins, stays, labels, strict=True):
-        changes: dict[str, Any] = {"label": label}
-        if old is not None:
-            changes |= {"is_named": old.is_named, "is_seeded": old.is_seeded}
-            changes["label"] = old.label if stay else label
-            if old.representatives == topic.representatives:
-                if changes["label"] == old.label:
-                    changes["label_auc"] = old.label_auc
-                if old.keywords[:3] == topic.keywords[:3]:
-                    changes["keywords_auc"] = old.keywords_auc
+    for topic, old, stay in zip(topics, origins, stays, strict=True):
+        if old is None:
+            named.append(dataclasses.replace(topic, label=next(new_labels)))
+            continue
+        changes: dict[str, Any] = {"is_named": old.is_named, "is_seeded": old.is_seeded}
+        changes["label"] = old.label if stay else next(new_labels)
+        if old.representatives == topic.representatives:
+            if changes["label"] == old.label:
+                changes["label_auc"] = old.label_auc
+            if old.keywords[:3] == topic.keywords[:3]:
+                changes["keywords_auc"] = old.keywords_auc
         named.append(dataclasses.replace(topic, **changes))
     return tuple(named)

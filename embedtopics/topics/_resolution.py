@@ -30,7 +30,7 @@ from embedtopics.terms.results import TermCounts
 from embedtopics.topics._clusters import ClusterTree, NotEnoughTopics, Resolution, cluster_tree
 from embedtopics.topics._describe import describe_again, refuse_without_texts
 from embedtopics.topics._propagation import assign_outliers, checked_coverage
-from embedtopics.topics._relabel import edit_of
+from embedtopics.topics._relabel import carry_names, edit_of, same_topics
 from embedtopics.topics._vectors import members, unique_vectors_of
 from embedtopics.topics.constraints._apply import constrained_graph, named_topics
 from embedtopics.topics.naming._score_labels import rescored
@@ -382,8 +382,8 @@ def at_resolution(
 ) -> TopicResult:
     """Cut a result at another resolution, from the same graph, coordinates and hierarchy.
 
-    Edits after the fit do not carry over to the new topics; `replay` repeats them. The message of
-    the edit lists dropped names.
+    Edits after the fit do not carry over to the new topics; `replay` repeats them. A topic with the
+    same documents as before keeps its name. The message of the edit lists dropped names.
 
     Parameters
     ----------
@@ -424,16 +424,20 @@ def recut(
     weights, graph, constraints = result.documents.weights, result.graph, result.constraints
     cut = clusters.cut(resolution)
     assigned = assign_outliers(graph, cut, weights, coverage, constraints)
+    labels = assigned.clustering.labels
     topics, topic_terms = describe_again(result, assigned.clustering)
-    topics = named_topics(topics, assigned.clustering.labels, weights, constraints)
+    same_topic = same_topics(result.clustering.labels, labels, len(topics))
+    origins = [None if old == NOISE else result.topics[old] for old in same_topic.tolist()]
+    topics = carry_names(topics, origins, same_topic != NOISE)
+    topics = named_topics(topics, labels, weights, constraints)
     parameters: dict[str, Any] = {"n_topics": n_topics, "min_cluster_size": min_cluster_size}
     parameters["coverage"] = coverage
     settings = {**result.settings, **parameters, "min_cluster_size": cut.min_cluster_size}
     settings["min_margin"] = assigned.min_margin
     name = "n_topics" if min_cluster_size == "auto" else "min_cluster_size"
     message = f"cut at {name}={parameters[name]}, coverage={coverage}: {len(topics)} topics"
-    labels = {topic.label for topic in topics}
-    lost = [topic.label for topic in result.topics if topic.is_named and topic.label not in labels]
+    names = {topic.label for topic in topics}
+    lost = [topic.label for topic in result.topics if topic.is_named and topic.label not in names]
     if lost:
         message += f"; dropped names: {', '.join(lost)}"
     return replace(

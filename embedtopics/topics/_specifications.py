@@ -30,7 +30,7 @@ from embedtopics.topics._clusters import ClusterTree, NotEnoughTopics, Resolutio
 from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics._model import TopicModel
 from embedtopics.topics._propagation import assign_outliers
-from embedtopics.topics._relabel import checked_topic_id
+from embedtopics.topics._relabel import checked_topic_ids
 from embedtopics.topics._resolution import clusters_of, recut
 from embedtopics.topics.reading._words import Z_OF_95
 from embedtopics.topics.results import CHOICES, Specifications, Topic, TopicResult
@@ -125,7 +125,7 @@ def specifications(
                 main = result
             ids = [*range(main.n_topics)]
             if topics is not None:
-                ids = [checked_topic_id(main, topic) for topic in topics]
+                ids = checked_topic_ids(main, topics)
             if not np.array_equal(main.documents.hashes, result.documents.hashes):
                 raise InputError("main", "a result of the same texts", main)
             match = Match.of(main, result)

@@ -194,3 +194,16 @@ def test_labels_are_unique(keywords, n):
     labels = unique_labels([["tax", "cut"], ["tax", "rise"], ["tax"], ["tax"], ["tax", "cut"]], 1)
     assert labels == ["tax", "tax, rise", "tax (2)", "tax (3)", "tax, cut"]
     assert unique_labels([["old 0"]], 1, reserved={"old 0"}) == ["old 0 (2)"]
+
+
+def test_labels_of_the_same_words_in_another_order_are_one_label():
+    orders = [
+        ["rain", "field", "wheat"],
+        ["wheat", "rain", "field", "farm"],
+        ["field", "wheat rain"],
+    ]
+    labels = unique_labels(orders)
+    assert labels == ["rain, field, wheat", "wheat, rain, field, farm", "field, wheat rain (2)"]
+
+    assert unique_labels([["Tax", "Cut"]], 2, reserved=["cut, tax"]) == ["Tax, Cut (2)"]
+    assert unique_labels([["tax", "cut", "vote"]], 2, reserved=["cut, tax"]) == ["tax, cut, vote"]

@@ -63,7 +63,15 @@ def rename(result: TopicResult, labels: Mapping[Any, str] | Callable[[Topic], st
     """
     if callable(labels):
         labels = {topic.topic_id: labels(topic) for topic in result.topics}
-    new = {checked_topic_id(result, topic): label for topic, label in labels.items()}
+    if not isinstance(labels, Mapping):
+        expected = "a mapping of topics (ids or labels) to new labels, or a function"
+        raise InputError("labels", expected, labels)
+    new: dict[int, Any] = {}
+    for topic, label in labels.items():
+        topic_id = checked_topic_id(result, topic)
+        if topic_id in new:
+            raise InputError("labels", "one label for each topic", found=f"two for {topic!r}")
+        new[topic_id] = label
     owner = {topic.label: topic.topic_id for topic in result.topics if topic.topic_id not in new}
     names = {}
     for topic, label in sorted(new.items()):
@@ -241,6 +249,7 @@ def update_terms(
         parameters=parameters,
         message=message,
         follows=range(result.n_topics),
+        renames=True,
         weighting=custom,
         settings=settings,
         term_counts=counts,

@@ -33,7 +33,9 @@ from embedtopics.topics._propagation import (
 )
 from embedtopics.topics._relabel import (
     checked_topic_id,
+    checked_topic_ids,
     keep_labels,
+    listed_topics,
     regrouped,
     relabeled,
     spell_topic,
@@ -49,18 +51,21 @@ APART, FORBIDDEN = 1e9, 3.0
 """Distance of topics that must not merge, and a bound that only means with such a pair exceed."""
 
 
-def merge(result: TopicResult, topics: Iterable[int] | Iterable[Iterable[int]]) -> TopicResult:
+def merge(
+    result: TopicResult, topics: Iterable[int | str] | Iterable[Iterable[int | str]]
+) -> TopicResult:
     """Merge topics.
 
     Documents and memberships of the topics are added up, and terms are weighted again. Outliers
     stay outliers (see `reassign`). A merged topic keeps the label of its seeded part, or of its
-    largest named part.
+    largest named part; the other topics keep their labels.
 
     Parameters
     ----------
     result : TopicResult
-    topics : iterable of int, or iterable of iterables of int
-        Ids of the topics to merge, or several such groups. Groups that share a topic are one.
+    topics : iterable of int or str, or iterable of such iterables
+        Ids or labels of the topics to merge, or several such groups. Groups that share a topic are
+        one.
 
     Returns
     -------
@@ -72,12 +77,11 @@ def merge(result: TopicResult, topics: Iterable[int] | Iterable[Iterable[int]]) 
         If a group has fewer than two topics or two seeded topics, or if all topics would become
         one.
     """
-    items: list[Any] = list(topics)
     disjoint: list[set[int]] = []  # groups that share a topic become one
-    for group in items if hasattr(items[0], "__iter__") else [items]:
-        ids = {checked_topic_id(result, topic) for topic in group}
+    for group in _listed_groups(topics):
+        ids = set(checked_topic_ids(result, group))
         if len(ids) < 2:
-            raise InputError("topics", "groups of two different topics or more", group)
+            raise InputError("topics", "groups of at least two different topics", group)
         for other in [other for other in disjoint if other & ids]:
             disjoint.remove(other)
             ids |= other
@@ -95,6 +99,17 @@ def merge(result: TopicResult, topics: Iterable[int] | Iterable[Iterable[int]]) 
     )
     parts = sorted(_with_others(result, groups))
     return _regroup(result, parts, "merge", {"topics": groups}, message)
+
+
+def _listed_groups(topics: Any) -> list[list[Any]]:
+    """Return groups of topics that are not checked yet, from one group or several."""
+    items = listed_topics(topics)
+    n_groups = sum(isinstance(item, Iterable) and not isinstance(item, str) for item in items)
+    if n_groups == 0:
+        return [items]
+    if n_groups < len(items):
+        raise InputError("topics", "either topics to merge or groups of topics", topics)
+    return [listed_topics(group) for group in items]
 
 
 def _with_others(
@@ -210,16 +225,17 @@ def group_nearest(distances: Float64Array, n_groups: int, apart: BoolArray) -> G
     return sorted(tuple(sorted(items)) for items in members.values() if len(items) > 1)
 
 
-def remove(result: TopicResult, topics: int | Iterable[int]) -> TopicResult:
+def remove(result: TopicResult, topics: int | str | Iterable[int | str]) -> TopicResult:
     """Remove topics: their documents become outliers, with `Reason.REMOVED`.
 
     Terms are weighted again, because the words of removed topics no longer distinguish the others.
+    The labels of the others stay.
 
     Parameters
     ----------
     result : TopicResult
-    topics : int or iterable of int
-        Topic ids.
+    topics : int, str, or iterable of these
+        Topics by id or label.
 
     Returns
     -------
@@ -230,7 +246,7 @@ def remove(result: TopicResult, topics: int | Iterable[int]) -> TopicResult:
     InputError
         If there is no such topic.
     """
-    gone = sorted({checked_topic_id(result, topic) for topic in np.atleast_1d(np.asarray(topics))})
+    gone = sorted(set(checked_topic_ids(result, topics)))
     n_texts = sum(result.topics[topic].size for topic in gone)
     names = ", ".join(spell_topic(result, topic) for topic in gone)
     message = f"removed {names}: {spell_count(n_texts, 'text is', 'texts are')} in no topic"
@@ -365,7 +381,7 @@ MOSTLY = 0.51
 """Smallest share of a document in its own part, if its share of the topic is as large."""
 
 
-def split(result: TopicResult, topic: int, n_topics: int | str = "auto") -> TopicResult:
+def split(result: TopicResult, topic: int | str, n_topics: int | str = "auto") -> TopicResult:
     """Split a topic into parts.
 
     The density hierarchy of the topic's documents is cut finer. Label propagation or else the
@@ -375,8 +391,8 @@ def split(result: TopicResult, topic: int, n_topics: int | str = "auto") -> Topi
     Parameters
     ----------
     result : TopicResult
-    topic : int
-        Topic id.
+    topic : int or str
+        Topic by id or label.
     n_topics : "auto", "fine", "coarse" or int
         Number of parts; an integer from 2 up is met exactly. With a name, the size of the topic
         determines the smallest cluster, and only clusters with distinctive words become parts.

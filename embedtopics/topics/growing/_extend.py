@@ -85,8 +85,8 @@ def extend(
     encoder : Encoder or str, optional
         Encodes these rows; by default the encoder of the fit, loaded again.
     update_terms : bool
-        Whether to count terms and choose keywords and labels again. False takes less than half of
-        the time.
+        Whether to count terms and choose keywords again, and the labels of topics that get new
+        texts. False takes less than half of the time.
 
     Returns
     -------
@@ -118,7 +118,10 @@ def extend(
         grown = dataclasses.replace(result, corpus=merged.corpus, documents=merged.documents)
         n_outside, novelty, outside = 0, np.empty(0, dtype=np.float32), float("nan")
     if update_terms:
-        grown = rescored(redescribed(grown, result.topics), result)
+        # A topic that got no new text keeps its name.
+        gets_text = np.zeros(grown.n_topics + 1, dtype=np.bool_)  # the last for none
+        gets_text[grown.clustering.labels[merged.new]] = True
+        grown = rescored(redescribed(grown, result.topics, ~gets_text[:-1]), result)
     else:
         labels = grown.clustering.labels
         sizes = np.bincount(labels[labels >= 0], weights[labels >= 0], grown.n_topics).astype(int)

@@ -14,7 +14,7 @@ from scipy.special import betaln, gammaln
 from embedtopics._utils.display import Displayed, excerpt, spell_count
 from embedtopics.clustering._resolution import FEWEST, FINER, automatic_min_cluster_size
 from embedtopics.clustering.results import NOISE, Clustering
-from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
 from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.topics._describe import describe_again
 from embedtopics.topics._propagation import closeness, decide, min_margin_of, rank, vote
@@ -208,7 +208,9 @@ def _described(
     persistence = np.full(n_topics + n_groups, np.nan)
     clustering = Clustering(drafts, np.ones(len(drafts), dtype=np.float32), persistence)
     drafted = dataclasses.replace(result, clustering=clustering, weighting=ClassTfidf())
-    described = redescribed(drafted, [None] * len(persistence)).topics
+    n_drafted = len(persistence)
+    no_names = np.zeros(n_drafted, dtype=np.bool_)
+    described = redescribed(drafted, [None] * n_drafted, no_names).topics
     sums = centroids(result.embeddings, groups, n_groups)
     tight = tightness(sums, np.bincount(groups[groups != NOISE], minlength=n_groups))
     of_topics = centroids(result.embeddings, labels, n_topics, result.documents.weights)
@@ -236,18 +238,20 @@ def _described(
     return tuple(sorted(candidates, key=lambda one: (-one.size, min(one.documents))))
 
 
-def redescribed(result: TopicResult, origins: Sequence[Topic | None]) -> TopicResult:
-    """Return a result with its topics described again, and named like their origins."""
+def redescribed(
+    result: TopicResult, origins: Sequence[Topic | None], keeps_name: BoolArray
+) -> TopicResult:
+    """Return a result with its topics described again, and named as by `carry_names`."""
     topics, topic_terms = describe_again(result, result.clustering)
-    topics = carry_names(topics, origins)
+    topics = carry_names(topics, origins, keeps_name)
     return dataclasses.replace(result, topics=topics, topic_terms=topic_terms)
 
 
 def adopt(extension: Extension) -> TopicResult:
     """Make topics of the candidates of an extension.
 
-    New topics get the next ids; the others keep their ids and names given by users. All topics are
-    described again. The documents of the new topics count when further texts are assigned.
+    New topics get the next ids; the others keep their ids and names. The terms of all topics are
+    weighted again. The documents of the new topics count when further texts are assigned.
 
     Parameters
     ----------
@@ -278,7 +282,8 @@ def adopt(extension: Extension) -> TopicResult:
     persistence = np.append(before.persistence, np.full(len(candidates), np.nan))
     clustering = Clustering(labels, probabilities, persistence, reasons)
     grown = dataclasses.replace(result, clustering=clustering)
-    grown = redescribed(grown, [*result.topics, *[None] * len(candidates)])
+    is_old = np.arange(result.n_topics + len(candidates)) < result.n_topics
+    grown = redescribed(grown, [*result.topics, *[None] * len(candidates)], is_old)
     of_new = np.where(labels >= result.n_topics, labels, NOISE).astype(np.int32)
     before_shares, shape = result.memberships, (len(labels), result.n_topics + len(candidates))
     parts = (before_shares.data, before_shares.indices, before_shares.indptr)

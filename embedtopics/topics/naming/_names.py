@@ -307,17 +307,22 @@ def questions_about(result: TopicResult) -> list[Question]:
 
 def _distinct(result: TopicResult, names: Mapping[int, str]) -> dict[int, str]:
     """Append a term, or else a number, to repeated names; the largest topic keeps its name."""
-    used = {name_key(t.label) for t in result.topics if t.topic_id not in names}
+    used = {_key_words(t.label) for t in result.topics if t.topic_id not in names}
     labels = {}
     for topic in sorted(names):
         label = names[topic]
-        if name_key(label) in used:
+        if _key_words(label) in used:
             endings = [*result.topics[topic].keywords, *map(str, range(2, len(names) + 3))]
             candidates = (f"{names[topic]} ({ending})" for ending in endings)
-            label = next(text for text in candidates if name_key(text) not in used)
-        used.add(name_key(label))
+            label = next(text for text in candidates if _key_words(text) not in used)
+        used.add(_key_words(label))
         labels[topic] = label
     return labels
+
+
+def _key_words(name: str) -> frozenset[str]:
+    """Return the words of a name: names of the same words, in any order, are the same."""
+    return frozenset(name_key(name).split())
 
 
 def _messages(data: dict[str, list[str]]) -> tuple[dict[str, str], ...]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from embedtopics._utils.checks import checked_choice, resolve_seed
+from embedtopics._utils.checks import checked_choice, is_whole, resolve_seed
 from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._alignment import align_values
@@ -19,7 +19,7 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Encoder, Float64Array, FloatArray, Int64Array
 from embedtopics.terms._representative import NEAR_DUPLICATE, select_representatives
 from embedtopics.terms._tokens import words_of
-from embedtopics.topics._relabel import checked_topic_id
+from embedtopics.topics._relabel import checked_topic_id, listed_topics
 from embedtopics.topics._tables import EXCERPT
 from embedtopics.topics._vectors import (
     core_centroid,
@@ -38,8 +38,15 @@ def string_column(values: Sequence[str], index: pd.Index | None = None) -> pd.Se
 
 def rows_of_topics(result: TopicResult, topics: Any) -> BoolArray:
     """Return a mask of the rows with text in one of the topics, (n_rows,)."""
-    ids = [t if t == NOISE else checked_topic_id(result, t) for t in np.atleast_1d(topics)]
+    ids = [_topic_or_none(result, topic) for topic in listed_topics(topics)]
     return np.isin(result.labels, ids) & (result.documents.of_row >= 0)
+
+
+def _topic_or_none(result: TopicResult, topic: Any) -> int:
+    """Return the id of a topic, given by id or label; -1 stands for no topic."""
+    if is_whole(topic) and topic == NOISE:
+        return NOISE
+    return checked_topic_id(result, topic)
 
 
 def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> BoolArray:
@@ -212,7 +219,7 @@ def _by_terms(result: TopicResult, queries: list[str]) -> Float64Array:
 
 def sample_documents(
     result: TopicResult,
-    topic: int,
+    topic: int | str,
     *,
     strategy: str = "central",
     n_documents: int = 10,
@@ -227,8 +234,8 @@ def sample_documents(
     Parameters
     ----------
     result : TopicResult
-    topic : int
-        Topic id; -1 for documents in no topic, where "central" means the largest share of none.
+    topic : int or str
+        Topic by id or label; -1 for documents in no topic, where "central" means the largest share of none.
     strategy : {"central", "representative", "boundary", "random"}
         - "central": nearest to the topic's centroid, without near-duplicates.
         - "representative": central and diverse; the first five of a topic are its representatives.
@@ -258,6 +265,7 @@ def sample_documents(
         If a topic, column, value or strategy does not exist.
     """
     checked_choice(strategy, "strategy", STRATEGIES)
+    topic = _topic_or_none(result, topic)
     weights, first_rows = document_weights(
         result, rows_of_topics(result, [topic]) & rows_where(result, where)
     )

@@ -33,7 +33,7 @@ def concordance(
     result: TopicResult,
     term: str,
     *,
-    topic: int | Sequence[int] | None = None,
+    topic: int | str | Sequence[int | str] | None = None,
     where: Any = None,
     window: int = 8,
     n_occurrences: int | None = 20,
@@ -49,8 +49,8 @@ def concordance(
     result : TopicResult
     term : str
         One word, or several consecutive words.
-    topic : int or sequence of int, optional
-        Restricts the documents to these topics; -1 stands for no topic.
+    topic : int, str, or sequence of these, optional
+        Restricts the documents to these topics, by id or label; -1 stands for no topic.
     where : mapping or mask, optional
         Restricts the rows, as in `sample_documents`.
     window : int

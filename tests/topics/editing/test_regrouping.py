@@ -131,7 +131,7 @@ def test_bad_topics(synthetic):
         with refuses("topics"):
             merge(synthetic, topics)
     for topic in (6, -1):
-        with refuses("topic"):
+        with refuses("topics"):
             merge(synthetic, [0, topic])
 
 

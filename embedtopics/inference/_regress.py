@@ -48,8 +48,9 @@ def regress(
     ----------
     formula : str
         Such as "hostile ~ party * bs(year, df=3)", with names of measurements and columns of their
-        data. Dates count in days, months or years from their mean; see `topics.effects`. Formulas
-        can call functions, so do not accept them from untrusted sources.
+        data. Dates count in days, months or years from their mean; see `topics.effects`. Numbers
+        that interact with others count from their mean, too. `C(year)` takes numbers as levels.
+        Formulas can call functions, so do not accept them from untrusted sources.
     measurements : Measurement, or sequence of Measurement
         The measured variables among those of the formula, by name. All have the same rows and gold
         rows; units, probabilities and data are those of the first.

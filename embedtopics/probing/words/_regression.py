@@ -300,7 +300,7 @@ def _effects(design: Design) -> Iterator[tuple[str, str, Float64Array]]:
 
     Each has contrasts of the coefficients, (n_contrasts, n_columns), that are 0 without an effect.
     """
-    for name in map(str, design.variables):
+    for name in (one for one in map(str, design.variables) if one not in design.jumps):
         column = design.variables[name]
         if hasattr(column, "cat"):
             levels = list(column.cat.categories)

@@ -57,8 +57,10 @@ def effects(
 
         Dates count from their mean in days if they span at most two months, in months if they span
         at most two years, and else in years; `units` of the result holds the unit. Other values
-        that are not numbers are levels. Levels with fewer than five units are pooled. Rows without
-        a value are left out.
+        that are not numbers are levels; `C(year)` takes numbers as levels and compares them to the
+        lowest. Levels with fewer than five units are pooled. Rows without a value are left out.
+        Functions of numbers that jump, such as `I(age >= 18)`, have marginal effects of their own
+        beside those of the number.
     topics : sequence of int, or mapping of str to int or sequence of int, optional
         Ids of topics; by default all and no topic. A mapping adds up topics under a name, such as
         ``{"climate": [3, 7]}``.

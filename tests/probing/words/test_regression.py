@@ -126,6 +126,18 @@ def test_a_planted_trend_and_its_interaction_are_found():
     assert curved.rows[0].p < 0.05 and len(curved.rows) == 1
 
 
+def test_years_as_categories_are_compared_with_the_first():
+    states, data = problem(shift=0.0)
+    years = sorted(set(data["year"]))
+    uses = probing.regress_uses(states, "tax", "C(year)", data=data, n_permutations=9)
+    assert [row.level for row in uses][: len(years) - 1] == [str(year) for year in years[1:]]
+
+    fit = uses.fits[0]
+    is_last = fit.design.matrix[:, -1] == 1
+    last = uses.predict({"year": years[-1]})
+    np.testing.assert_allclose(last.vector, fit.vectors[is_last].mean(axis=0), atol=1e-6)
+
+
 def test_neither_the_order_of_texts_nor_another_run_changes_anything():
     states, data = problem(shift=0.2)
     options = {"units": "speaker", "n_permutations": 49}

@@ -398,3 +398,28 @@ def test_a_level_without_a_topic_has_finite_log_odds(result):
     c, d = (np.sum(used & ~of_topic & (level == one)) + 0.5 for one in ("without", "with"))
     assert found.coefficients[0, 1] == pytest.approx(np.log(a * d / (b * c)), rel=1e-3)
     assert found.low[0, 1] < found.coefficients[0, 1] < found.high[0, 1] < np.inf
+
+
+def test_years_as_categories_and_indicators_give_differences_of_shares(result):
+    rng = np.random.default_rng(5)
+    year = rng.choice([1980, 1985, 1991], len(result.corpus))
+    score = rng.normal(size=len(result.corpus))
+    corpus = copy.copy(result.corpus)
+    metadata = corpus.metadata.assign(year=year, score=score)
+    object.__setattr__(corpus, "metadata", metadata)
+    result = dataclasses.replace(result, corpus=corpus)
+    rows = np.flatnonzero(result.documents.of_row >= 0)
+    is_first = result.labels[rows] == 0
+
+    table = topics.effects(result, "~ C(year)", replicates=0).marginal_effects()
+    table = table[table["topic"] == 0].set_index("level")
+    share = pd.Series(is_first).groupby(year[rows]).mean()
+    assert table["effect"].tolist() == pytest.approx(
+        [share[1985] - share[1980], share[1991] - share[1980]]
+    )
+    assert table["reference"].tolist() == ["1980", "1980"]
+
+    table = topics.effects(result, "~ I(score > 0.3)", replicates=0).marginal_effects()
+    is_above = score[rows] > 0.3
+    difference = is_first[is_above].mean() - is_first[~is_above].mean()
+    assert table.loc[table["topic"] == 0, "effect"].tolist() == pytest.approx([difference])

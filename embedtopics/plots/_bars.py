@@ -103,7 +103,9 @@ def _size_bars(result: TopicResult) -> list[tuple[str, int, str, str]]:
     return bars
 
 
-def terms(result: TopicResult, *, topics: Sequence[int | str] | None = None, n_terms: int = 8) -> Figure:
+def terms(
+    result: TopicResult, *, topics: Sequence[int | str] | None = None, n_terms: int = 8
+) -> Figure:
     """Draw the keywords of each topic as bars of their weights, one panel per topic.
 
     The longest bar of a panel fills it: bars compare the terms of one topic, not two topics.

@@ -51,7 +51,10 @@ _MARKED = 60
 
 
 def over_time(
-    trends: TopicTrends, topics: Sequence[int | str] | None = None, *, changes: pd.DataFrame | None = None
+    trends: TopicTrends,
+    topics: Sequence[int | str] | None = None,
+    *,
+    changes: pd.DataFrame | None = None,
 ) -> Figure:
     """Draw topics over time, in panels with the intervals of their shares.
 

@@ -135,39 +135,80 @@ def test_bad_topics(synthetic):
             merge(synthetic, [0, topic])
 
 
-def random_distances(seed, n):
-    points = np.random.default_rng(seed).normal(size=(n, 3))
-    distances = np.linalg.norm(points[:, None] - points[None], axis=2)
-    return distances / distances.max()  # cosines are never as far as topics that stay apart
+def random_points(seed, n):
+    """Return points, their squared distances, and sizes."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(n, 3))
+    squared = np.square(points[:, None] - points[None]).sum(axis=2)
+    return points, squared, rng.integers(1, 40, n)
+
+
+def sum_of_squares(points):
+    return np.square(points - points.mean(axis=0)).sum()
+
+
+def groups_by_hand(points, sizes, n_groups, anchors, largest):
+    """Merge, again and again, the pair that least increases the sum of squares."""
+    parts = [[item] for item in range(len(points))]
+    while len(parts) > n_groups:
+        pairs = []
+        for i, one in enumerate(parts):
+            for j, other in enumerate(parts[:i]):
+                if anchors[one].sum() + anchors[other].sum() > 1:
+                    continue
+                is_large = sizes[one].sum() + sizes[other].sum() > largest
+                increase = sum_of_squares(points[one + other])
+                increase -= sum_of_squares(points[one]) + sum_of_squares(points[other])
+                pairs.append((is_large, increase, i, j))
+        _, _, i, j = min(pairs)
+        parts[j] += parts.pop(i)
+    return sorted(tuple(sorted(part)) for part in parts if len(part) > 1)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 20), st.data())
-def test_anchors_stay_apart(seed, n, data):
+def test_groups_are_those_of_ward_within_the_limit_of_size(seed, n, data):
     anchors = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
     n_groups = data.draw(st.integers(max(1, anchors.sum()), n))
-    distances = random_distances(seed, n)
-    groups = group_nearest(distances, n_groups, np.outer(anchors, anchors))
+    points, squared, sizes = random_points(seed, n)
+    groups = group_nearest(squared, n_groups, np.outer(anchors, anchors), sizes)
+
+    largest = 2 * sizes.sum() / n_groups
+    assert groups == groups_by_hand(points, sizes, n_groups, anchors, largest)
     assert n - sum(map(len, groups)) + len(groups) == n_groups
     assert all(anchors[list(group)].sum() <= 1 for group in groups)
-    # The same as brute force: at each step the nearest pair that may be merged.
-    parts = [[item] for item in range(n)]
-    while len(parts) > n_groups:
-        pairs = [
-            (distances[np.ix_(one, other)].mean(), i, j)
-            for i, one in enumerate(parts)
-            for j, other in enumerate(parts[:i])
-            if anchors[one].sum() + anchors[other].sum() <= 1
-        ]
-        _, i, j = min(pairs)
-        parts[j] += parts.pop(i)
-    expected = sorted(tuple(sorted(part)) for part in parts if len(part) > 1)
-    assert groups == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 30), st.data())
+def test_no_group_has_more_than_twice_the_mean_size(seed, n, data):
+    n_groups = data.draw(st.integers(1, n))
+    _, squared, sizes = random_points(seed, n)
+    groups = group_nearest(squared, n_groups, np.zeros((n, n), dtype=bool), sizes)
+
+    assert n - sum(map(len, groups)) + len(groups) == n_groups
+    assert all(sizes[list(group)].sum() <= 2 * sizes.sum() / n_groups for group in groups)
 
 
 def test_equal_distances_are_merged_from_the_first():
     ones = np.ones((5, 5))
-    assert group_nearest(ones, 3, ones == 0) == [(0, 1, 2)]
+    assert group_nearest(ones, 3, ones == 0, np.ones(5)) == [(0, 1, 2)]
+
+
+@pytest.mark.parametrize("by", ["terms", "embeddings"])
+def test_a_chain_of_similar_topics_is_no_giant(by, branched):
+    reduced = reduce(branched, 4, by=by)
+    other = at_resolution(branched, 4)
+
+    def largest_share(result):
+        sizes = np.array([topic.size for topic in result.topics])
+        return sizes.max() / sizes.sum()
+
+    assert largest_share(reduced) <= 2 * largest_share(other)
+    # Each of the four branches is one topic, as the vectors have them.
+    assert partition(reduced.labels[reduced.labels >= 0]) == partition(
+        other.labels[reduced.labels >= 0]
+    )
 
 
 @pytest.mark.parametrize("by", ["terms", "embeddings"])

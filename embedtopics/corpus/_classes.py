@@ -39,6 +39,12 @@ class ClassColumn(NamedTuple):
         return (Decision(stage, "missing_classes", n_rows, message),)
 
 
+def is_absent(text: str) -> bool:
+    """Return whether a cell's text stands for no value: a blank one, or a marker such as "NA"."""
+    stripped = text.strip()
+    return not stripped or stripped in MISSING_CLASSES
+
+
 def read_class(value: Any) -> Any:
     """Return a class in its one spelling, or None if there is none.
 
@@ -52,8 +58,7 @@ def read_class(value: Any) -> Any:
         value = value.item()
     if isinstance(value, str):
         text = " ".join(unicodedata.normalize("NFC", replace_surrogates(value)).split())
-        is_absent = not text or text in MISSING_CLASSES
-        return None if is_absent else text
+        return None if is_absent(text) else text
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value

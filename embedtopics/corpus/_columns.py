@@ -1,22 +1,18 @@
-"""Columns as the fields of a corpus: which holds what, and its ids, numbers and dates.
-
-Dates have one format for a whole column, because one value (03/04/2021) may be ambiguous. A value
-in another format is an error: a misread date would silently move a document in time.
-"""
+"""Columns as the fields of a corpus: which holds what, and its ids."""
 
 import difflib
 import operator
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
-from datetime import date
-from typing import Any, Literal, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from embedtopics.corpus._alignment import align_values
-from embedtopics.corpus._numbers import infer_type
+from embedtopics.corpus._dates import read_dates
+from embedtopics.corpus._numbers import describe_inexact_columns, infer_type, read_numbers
 from embedtopics.corpus._readers import DocumentTable, as_table, is_frame
 from embedtopics.corpus._texts import (
     MISSING_MARKERS,
@@ -28,9 +24,6 @@ from embedtopics.corpus._texts import (
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, name_rows
 
-# No leading zeros, which are significant in a postcode or a file number.
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
-_REAL = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 # In order of preference.
 _TEXT_NAMES = (
     "text", "texts", "full_text", "fulltext", "body", "content", "contents", "document",
@@ -46,8 +39,10 @@ TIME_NAMES = (
     "publication_date", "pub_date", "posted_at", "year", "month", "année", "annee", "jour",
 )  # fmt: skip
 _SAMPLED_VALUES = 1000
-_NO_WORDS = re.compile(r"[-+\d.,:/%eETZ\s]*\d[-+\d.,:/%eETZ\s]*")
-"""Numbers, dates and times."""
+_NO_WORDS = re.compile(r"[-+\d.,:/%eETZ\s]+")
+"""Numbers, dates and times, if there is a digit."""
+
+_DIGIT = re.compile(r"\d")
 
 
 def find_column(table: DocumentTable, name: str, role: str) -> str:
@@ -86,12 +81,19 @@ def guess_text_column(table: DocumentTable) -> tuple[str, Decision]:
 def check_text_column(table: DocumentTable, name: str) -> None:
     """Refuse a column of numerals or dates where texts are expected."""
     cells = [cell for cell in sampled(table.frame[name]) if cell not in {*MISSING_MARKERS, ""}]
-    if cells and all(isinstance(cell, str) and _NO_WORDS.fullmatch(cell) for cell in cells):
+    if cells and all(map(_has_no_words, cells)):
         raise InputError(
             "text",
             f"a column of texts among {list_names(list(table.frame.columns))}",
             found=f"numbers or dates in every cell of column {name!r} of {table.source}",
         )
+
+
+def _has_no_words(cell: object) -> bool:
+    """Return whether a cell is a number, a date or a time."""
+    if not isinstance(cell, str):
+        return False
+    return bool(_NO_WORDS.fullmatch(cell)) and bool(_DIGIT.search(cell))
 
 
 def read_ids(values: Iterable[object], table: DocumentTable) -> tuple[str, ...]:
@@ -179,7 +181,8 @@ def read_list(
     table = replace(table, frame=frame, source=type(texts).__name__)
 
     if ids is not None:
-        rows = texts if isinstance(texts, pd.Series) else frame
+        with_index = [one for one in (texts, metadata) if isinstance(one, pd.Series | pd.DataFrame)]
+        rows = with_index[0] if with_index else values
         ids = align_values(ids, rows, "ids", "one entry for each text")
     return _fields(table, values, table.source, ids, [], {"time": time, "group": group})
 
@@ -307,7 +310,8 @@ def _fields(
     names = content_ids(rows.hashes) if ids is None else read_ids(ids, table)
     metadata, n_repaired = _read_metadata(table, used)
     if table.cells_only:
-        notes += _read_numbers(metadata, {*roles.values()})
+        notes += read_numbers(metadata, {*roles.values()}, table.delimiter)
+    notes += describe_inexact_columns(metadata)
     if (time := roles["time"]) is not None:
         column = f"column {time!r} of {table.source}"
         metadata[time], decisions = read_dates(table.frame[time], column, table.lines)
@@ -348,172 +352,3 @@ def _read_metadata(table: DocumentTable, used: list[str]) -> tuple[pd.DataFrame,
             # Column by column: pandas would keep strings of a frame of objects as objects.
             metadata[name] = infer_type(objects) if table.untyped else objects
     return metadata, n_repaired
-
-
-def _read_numbers(metadata: pd.DataFrame, others: set[str | None]) -> tuple[Decision, ...]:
-    """Convert columns that hold only numerals to numbers."""
-    read = []
-    for name in metadata.columns:
-        column = metadata[name]
-        present = column[column.notna() & ~column.isin(MISSING_MARKERS)]
-        if name in others or not len(present) or not all(isinstance(cell, str) for cell in present):
-            continue
-        if present.str.fullmatch(_INTEGER).all():
-            numbers: pd.Series = present.map(int).astype("Int64").reindex(column.index)
-            metadata[name] = numbers if numbers.hasnans else numbers.astype("int64")
-        elif present.str.fullmatch(_REAL).all():
-            metadata[name] = present.map(float).reindex(column.index)
-        else:
-            continue
-        read.append(str(name))
-    if not read:
-        return ()
-    message = f"Columns of numerals are read as numbers: {', '.join(read)}."
-    return (Decision("corpus", "numeric_columns", read, message),)
-
-
-_CLOCK = r":\d{2}(?::\d{2}(?:\.\d{1,9})?)?"
-_ZONE = r"(?:Z|[+-]\d{2}(?::?\d{2})?)"
-_ISO = "ISO 8601 (like 2021-05-17 or 2021)"
-_SLASHED = "day and month before the year (like 17/05/2021)"
-_NAMED = "the month by its English name (like 17 May 2021)"
-_COMPACT = "YYYYMMDD (like 20210517)"
-_SECONDS, _MILLISECONDS = "Unix time in seconds", "Unix time in milliseconds"
-_FORMATS = {
-    name: re.compile(pattern, re.ASCII)
-    for name, pattern in {
-        _ISO: rf"\d{{4}}(-\d{{2}}(-\d{{2}}([T ]\d{{2}}{_CLOCK} ?{_ZONE}?)?)?)?",
-        _SLASHED: rf"(\d{{1,2}})([/.-])(\d{{1,2}})\2(\d{{4}})(?:[T ](\d{{1,2}})({_CLOCK}))?",
-        # Time may come between day and year, as at Twitter; an offset, such as +1400, is no year.
-        _NAMED: r"(?i)(?=.*\b\d\d?\b)(?=.*(?<!\+)\b(?:1[4-9]|20)\d\d\b)"
-        r".*\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*",
-        _COMPACT: r"\d{8}",
-        _SECONDS: r"\d{9,11}",
-        _MILLISECONDS: r"\d{12,14}",
-    }.items()
-}
-_REMEDY = "write every date as YYYY-MM-DD, or convert the column with pandas.to_datetime first"
-
-Refuse = Callable[..., NoReturn]
-
-
-def read_dates(
-    values: Iterable[Any], name: str, lines: Sequence[int] | None = None
-) -> tuple[pd.Series, tuple[Decision, ...]]:
-    """Read dates of one format as datetime64[us] without time zone, and report the decisions.
-
-    `Corpus` lists the formats. Years and months alone stand for their first day; integers from
-    10**8 up are Unix time in seconds, from 10**11 up in milliseconds. Times with a zone are
-    converted to UTC. None, NaN, "" and "NA" are missing.
-    """
-    series = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=object)
-    decisions: list[Decision] = []
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind == "M":
-        dates = series.astype("datetime64[us]")
-    else:
-        texts = pd.Series([_as_string(value) for value in series.tolist()], dtype=object)
-        distinct = texts.dropna().drop_duplicates()  # the index is that of their first rows
-
-        def refuse(row: int, expected: str, earlier: int | None = None) -> NoReturn:
-            """Raise the error for a value that contradicts an earlier one."""
-            if earlier is not None:
-                expected += f", as in {name_rows([earlier], lines)} ({distinct[earlier]!r})"
-            raise InputError(
-                f"{name}, {name_rows([row], lines)}: expected {expected}, got "
-                f"{series.iloc[row]!r}; {_REMEDY}"
-            )
-
-        moments = dict.fromkeys([None], np.datetime64("NaT", "us"))
-        if len(distinct):
-            parsed, decisions = _parse(distinct, texts, name, refuse)
-            moments |= dict(zip(distinct, parsed, strict=True))
-        read = np.array([moments[text] for text in texts], dtype="datetime64[us]")
-        dates = pd.Series(read, index=series.index, name=series.name)
-    n_missing = int(dates.isna().sum())
-    if n_missing:
-        message = f"{n_missing} of {len(dates)} rows have no date in {name}."
-        decisions.append(Decision("corpus", "dates_missing", n_missing, message))
-    return dates, tuple(decisions)
-
-
-def _as_string(value: object) -> str | None:
-    """Return a value as text, None where missing."""
-    if is_missing(value):
-        return None
-    if isinstance(value, date):  # datetimes and pandas timestamps are dates
-        return value.isoformat()
-    if isinstance(value, np.datetime64):
-        return str(value.astype("datetime64[us]"))
-    if isinstance(value, float | np.floating) and value.is_integer():
-        value = int(value)
-    text = str(value).strip()
-    return None if not text or text in MISSING_MARKERS else text
-
-
-def _parse(
-    distinct: pd.Series, texts: pd.Series, name: str, refuse: Refuse
-) -> tuple[np.ndarray, list[Decision]]:
-    """Parse distinct values, all in the format of the first, as datetime64[us]."""
-    first = distinct.index.tolist()[0]
-    formats = (form for form, pattern in _FORMATS.items() if pattern.fullmatch(distinct[first]))
-    description = next(formats, None)
-    if description is None:
-        refuse(first, f"{_ISO}, {_SLASHED}, {_NAMED} or Unix time")
-    others = distinct[~distinct.str.fullmatch(_FORMATS[description])]
-    if len(others):
-        refuse(int(others.index[0]), description, first)
-    has_time = description in (_ISO, _NAMED)
-    decisions = _describe_times(distinct, texts, name, refuse) if has_time else []
-    if description in (_SECONDS, _MILLISECONDS):
-        unit: Literal["s", "ms"] = "s" if description == _SECONDS else "ms"
-        moments = pd.to_datetime(distinct.map(int), unit=unit, errors="coerce", utc=True)
-    else:
-        if description == _SLASHED:
-            description, distinct = _iso_of_slashed(distinct, refuse)
-        format = {_COMPACT: "%Y%m%d", _NAMED: "mixed"}.get(description, "ISO8601")
-        moments = pd.to_datetime(distinct, format=format, errors="coerce", utc=True)
-    impossible = moments.isna() | (moments.dt.year < 1)
-    if impossible.any():
-        refuse(int(impossible[impossible].index[0]), f"a day that exists, as {description}")
-    message = f"Dates in {name} are {description}."
-    decisions.insert(0, Decision("corpus", "dates", description, message))
-    return moments.dt.tz_localize(None).to_numpy().astype("datetime64[us]"), decisions
-
-
-def _iso_of_slashed(distinct: pd.Series, refuse: Refuse) -> tuple[str, pd.Series]:
-    """Rewrite dates as ISO 8601; the number above 12 in the whole column is the day."""
-    parts = distinct.str.extract(_FORMATS[_SLASHED]).fillna("")
-    first, second = (parts[place].astype(int) > 12 for place in (0, 2))
-    _refuse_both(first, second, "one order of day and month", refuse)
-    if not (first.any() or second.any()):
-        expected = "some value above 12 in the column to tell days from months"
-        refuse(distinct.index.tolist()[0], expected)
-    day, month = (0, 2) if first.any() else (2, 0)
-    days = parts[3] + "-" + parts[month].str.zfill(2) + "-" + parts[day].str.zfill(2)
-    times = ("T" + parts[4].str.zfill(2) + parts[5]).where(parts[4] != "", "")
-    return "day/month/year" if day == 0 else "month/day/year", days + times
-
-
-def _refuse_both(first: pd.Series, second: pd.Series, expected: str, refuse: Refuse) -> None:
-    """Refuse a column that has both kinds of values."""
-    if first.any() and second.any():
-        earlier, later = sorted(int(mask[mask].index[0]) for mask in (first, second))
-        refuse(later, expected, earlier)
-
-
-def _describe_times(
-    distinct: pd.Series, texts: pd.Series, name: str, refuse: Refuse
-) -> list[Decision]:
-    """Report dates without a day, and zones at the end or before the year; refuse zones in part."""
-    decisions = []
-    has_zone = distinct.str.contains(rf":\d{{2}}.*(?:(?<=[\d ]){_ZONE}| GMT| UTC)(?: \d{{4}})?$")
-    is_local = distinct.str.contains(":") & ~has_zone  # a day alone needs no zone
-    _refuse_both(has_zone, is_local, "a time zone in every row or in none", refuse)
-    if has_zone.any():
-        message = f"Times in {name} were converted to UTC."
-        decisions.append(Decision("corpus", "time_zone", "UTC", message))
-    n_rounded = int((texts.str.len() < len("2021-05-17")).sum())
-    if n_rounded:
-        message = f"{n_rounded} dates in {name} name no day; each stands for its first day."
-        decisions.append(Decision("corpus", "dates_without_day", n_rounded, message))
-    return decisions

@@ -48,7 +48,8 @@ class Corpus:
     id, time, group : str, optional
         Columns of ids, dates and groups. Dates have one format in a column: ISO 8601 ("2021-05-17
         10:20", "2021-05", 2021), day and month in either order before the year, "17 May 2021",
-        "20210517" or Unix time. With a list of texts, `time` and `group` are columns of `metadata`.
+        "20210517" or Unix time. A time with a zone keeps its clock. With a list of texts, `time`
+        and `group` are columns of `metadata`.
     ids : iterable, optional
         Distinct ids of a list of texts.
     metadata : frame or dict of lists, optional
@@ -67,7 +68,8 @@ class Corpus:
     status : int8 ndarray of shape (n_rows,)
         0: text, 1: empty (nothing visible), 2: missing (None, NaN).
     metadata : pandas.DataFrame
-        The other columns, with the index of the caller; dates and numerals of tables are parsed.
+        The other columns, with the index of the caller; dates are parsed, and so are columns of
+        numerals of files in one notation, such as "1e-05", "0,75" or "1,234.5" (see `notes`).
     text_column, time_column, group_column : str or None, or a list of several text columns
     source : str
         Name of the file, or type of the data.

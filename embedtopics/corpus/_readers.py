@@ -20,6 +20,7 @@ import pandas as pd
 
 from embedtopics._utils.checks import require
 from embedtopics._utils.display import one_line
+from embedtopics.corpus._numbers import integers_with_gaps
 from embedtopics.corpus._texts import distinct_names, replace_surrogates
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, Remedy, name_rows
@@ -27,7 +28,10 @@ from embedtopics.errors import InputError, Remedy, name_rows
 
 @dataclass(frozen=True, eq=False)
 class DocumentTable:
-    """A table of documents and its source; `lines` holds the line of each row of a text file."""
+    """A table of documents and its source.
+
+    `lines` holds the line of each row of a text file, `delimiter` what separates its cells.
+    """
 
     frame: pd.DataFrame
     source: str
@@ -36,6 +40,7 @@ class DocumentTable:
     cells_only: bool = False
     untyped: bool = False
     ids: Sequence[str] | None = None
+    delimiter: str = ""
 
 
 def is_frame(data: object) -> bool:
@@ -63,7 +68,7 @@ def as_table(data: Any) -> DocumentTable:
     if isinstance(data, pd.DataFrame):
         frame = data
     elif is_frame(data) and hasattr(data, "to_pandas"):
-        frame = data.to_pandas()
+        frame = _exact_frame(data)
     else:
         raise InputError(
             "expected a pandas or polars frame, an Arrow table, a datasets.Dataset or a dict of "
@@ -71,6 +76,19 @@ def as_table(data: Any) -> DocumentTable:
         )
     refuse_repeated(frame, source)
     return DocumentTable(frame, source)
+
+
+def _exact_frame(table: Any) -> pd.DataFrame:
+    """Convert a table of another library; integers with missing values stay integers."""
+    arrow = table.with_format("arrow")[:] if hasattr(table, "with_format") else table
+    try:
+        frame = arrow.to_pandas(integer_object_nulls=True)
+    except TypeError:  # neither Arrow nor polars
+        return cast("pd.DataFrame", table.to_pandas())
+    for name in frame.columns[~frame.columns.duplicated(keep=False)]:
+        if pd.api.types.is_object_dtype(frame[name].dtype):
+            frame[name] = integers_with_gaps(frame[name])
+    return cast("pd.DataFrame", frame)
 
 
 def records_frame(records: Iterable[Mapping[Any, object]]) -> pd.DataFrame:
@@ -271,7 +289,9 @@ def _read_delimited(
     header, header_notes = _name_columns(header)
     frame = pd.DataFrame(rows, columns=pd.Index(header, dtype=object), dtype=object)
     notes += header_notes
-    return DocumentTable(frame, path.name, notes, lines, cells_only=True, untyped=True)
+    return DocumentTable(
+        frame, path.name, notes, lines, cells_only=True, untyped=True, delimiter=delimiter
+    )
 
 
 def _read_rows(
@@ -407,7 +427,7 @@ def _read_parquet(path: File, encoding: str, limit: int | None) -> DocumentTable
             is_packed = path.suffix.lower() == ".gz"
             table = pq.ParquetFile(io.BytesIO(stream.read()) if is_packed else stream).read()
             table.validate(full=True)  # offsets of a damaged file could point anywhere
-            frame = table.slice(0, limit).to_pandas()
+            frame = _exact_frame(table.slice(0, limit))
         except pa.ArrowException as error:
             raise InputError(
                 f"{path.name}: is no Parquet file ({str(error).splitlines()[0]}); write it again"

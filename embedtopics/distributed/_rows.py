@@ -131,7 +131,7 @@ def _moment(value: Any) -> Any:
         moment = pd.Timestamp(pd.to_datetime(str(value), format="ISO8601"))
     except (ValueError, TypeError, OverflowError):
         raise _BadRow(f"{value!r} is not an ISO 8601 date") from None
-    return moment if moment.tzinfo is None else moment.tz_convert("UTC").tz_localize(None)
+    return moment.tz_localize(None)  # with the clock of its zone, as in a corpus
 
 
 def _vector(value: Any, width: int) -> FloatArray:

@@ -20,7 +20,7 @@ import pandas as pd
 
 from embedtopics._utils.display import one_line
 from embedtopics.corpus._classes import spell_class
-from embedtopics.corpus._columns import read_dates
+from embedtopics.corpus._dates import read_dates
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array

@@ -11,15 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from embedtopics.corpus._columns import (
-    ID_NAMES,
-    TIME_NAMES,
-    first_named,
-    read_dates,
-    read_id,
-    sampled,
-)
+from embedtopics.corpus._columns import ID_NAMES, TIME_NAMES, first_named, read_id, sampled
 from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus._texts import EMPTY, MISSING
 from embedtopics.corpus.results import Encoding, LanguageShares
 from embedtopics.encoders._base import language_warning

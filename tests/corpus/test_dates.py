@@ -1,6 +1,6 @@
 """Dates: formats, what the whole column decides, and what is refused with its row."""
 
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.corpus._columns import read_dates
+from embedtopics.corpus._dates import read_dates
 from embedtopics.errors import InputError
 
 
@@ -37,8 +37,8 @@ def iso(series):
         (["3.4.2021 9:05", "17.4.2021 21:05:06"], ["2021-04-03T09:05:00", "2021-04-17T21:05:06"]),
         (["26-FEB-1987 15:01:01.79", "5-MAR-1987"], ["1987-02-26T15:01:01.790000", "1987-03-05"]),
         (["17 May 2021", "Sept. 5, 2020", ""], ["2021-05-17", "2020-09-05", None]),
-        (["Wed Oct 10 20:19:24 +0200 2018"], ["2018-10-10T18:19:24"]),
-        (["Mon, 17 May 2021 10:00:00 +1400"], ["2021-05-16T20:00:00"]),
+        (["Wed Oct 10 20:19:24 +0200 2018"], ["2018-10-10T20:19:24"]),
+        (["Mon, 17 May 2021 10:00:00 +1400"], ["2021-05-17T10:00:00"]),
         ([1_600_000_000, "0999999999"], ["2020-09-13T12:26:40", "2001-09-09T01:46:39"]),
         ([1_600_000_000_123], ["2020-09-13T12:26:40.123000"]),
         ([date(2021, 5, 17), None], ["2021-05-17", None]),
@@ -56,29 +56,53 @@ def test_formats(values, expected):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "expected", "zone"),
     [
-        ("2021-05-17T10:00:00Z", "2021-05-17T10:00:00"),
-        ("2021-05-17T10:00:00+02:00", "2021-05-17T08:00:00"),
-        ("2021-05-17 10:00:00 +0530", "2021-05-17T04:30:00"),
-        ("2021-05-17T01:00-03", "2021-05-17T04:00:00"),
-        ("2021-01-01T00:30:00.123456789+01:00", "2020-12-31T23:30:00.123456"),
-        ("Wed Oct 10 20:19:24 +0200 2018", "2018-10-10T18:19:24"),
-        ("Mon, 17 May 2021 10:00:00 GMT", "2021-05-17T10:00:00"),
+        ("2021-05-17T10:00:00Z", "2021-05-17T10:00:00", "UTC"),
+        ("2021-05-17T10:00:00+02:00", "2021-05-17T10:00:00", "local"),
+        ("2021-05-17 10:00:00 +0530", "2021-05-17T10:00:00", "local"),
+        ("2021-05-17T01:00-03", "2021-05-17T01:00:00", "local"),
+        ("2021-01-01T00:30:00.123456789+01:00", "2021-01-01T00:30:00.123456", "local"),
+        ("Wed Oct 10 20:19:24 +0200 2018", "2018-10-10T20:19:24", "local"),
+        ("Mon, 17 May 2021 10:00:00 GMT", "2021-05-17T10:00:00", "UTC"),
+        ("Mon May 17 2021 00:00:00 GMT+0200", "2021-05-17", "local"),
+        ("Mon May 17 2021 00:00:00 GMT-0500 (EST)", "2021-05-17", "local"),
+        ("17 May 2021 23:30 +00:00", "2021-05-17T23:30:00", "UTC"),
     ],
 )
-def test_zones_are_converted_to_utc(text, expected):
+def test_times_keep_the_clocks_of_their_zones(text, expected, zone):
     day = "2020-01-01" if text[0] == "2" else "1 Jan 2020"
+
     parsed, notes = read_dates([text, day], "dates")
+
     assert iso(parsed) == [expected, "2020-01-01"]
-    assert [note.name for note in notes] == ["dates", "time_zone"]
+    assert [(note.name, note.value) for note in notes][1:] == [("time_zone", zone)]
+
+
+def test_midnights_of_summer_and_winter_stay_on_their_days():
+    midnights = pd.date_range("2021-03-26", periods=5, tz="Europe/Berlin")  # one day has 23 hours
+    written = [moment.isoformat() for moment in midnights]
+
+    for values in (midnights.to_series(), written, midnights.tolist()):
+        assert iso(parse_dates(values)) == [f"2021-03-{day}" for day in range(26, 31)]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["may " * 40_000 + "2021", "1" * 150_000, "2021-05-17 10:00" + " " * 150_000 + "Z", "5" * 101],
+)
+def test_a_cell_too_long_for_a_date_is_refused(cell):
+    with pytest.raises(InputError, match="row 1: expected a date of at most 100 char") as caught:
+        parse_dates(["2021-05-17", cell])
+
+    assert len(str(caught.value)) < 600
 
 
 def test_typed_columns():
     naive = pd.Series(pd.to_datetime(["2021-05-17 10:00", None]), index=["a", "b"], name="when")
     pd.testing.assert_series_equal(parse_dates(naive), naive.astype("datetime64[us]"))
     aware = naive.dt.tz_localize("Europe/Paris")
-    assert iso(parse_dates(aware)) == ["2021-05-17T08:00:00", None]
+    assert iso(parse_dates(aware)) == ["2021-05-17T10:00:00", None]
     assert parse_dates(aware).index.tolist() == ["a", "b"]
     assert iso(parse_dates(pd.Series([2020, None], dtype="Int64"))) == ["2020-01-01", None]
 
@@ -92,7 +116,7 @@ hours = st.integers(-12, 14)
 def test_round_trip_of_iso_times_with_zones(found):
     zoned = [moment.replace(tzinfo=timezone(timedelta(hours=h))) for moment, h in found]
     parsed = parse_dates([moment.isoformat() for moment in zoned])
-    expected = [moment.astimezone(UTC).replace(tzinfo=None) for moment in zoned]
+    expected = [moment.replace(tzinfo=None) for moment in zoned]
     assert parsed.to_numpy().tolist() == expected
 
 

@@ -14,8 +14,8 @@ from scipy.sparse import csr_matrix, vstack
 
 from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
-from embedtopics.corpus._columns import read_dates
 from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus._texts import distinct_names
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision

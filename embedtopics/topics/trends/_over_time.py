@@ -12,7 +12,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import gammaincc, ndtr
 
 from embedtopics._utils.checks import checked_choice
-from embedtopics.corpus._columns import read_dates
+from embedtopics.corpus._dates import read_dates
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int64Array
@@ -98,7 +98,7 @@ def over_time(
         period on average.
     time : str or array_like of shape (n_rows,), optional
         A column, or a date for each row; by default the time column of the corpus. Times with a
-        zone are converted to UTC; other times stay the same.
+        zone keep its clock, so that midnights of a place stay on their day.
     n_terms : int
         Number of terms of a topic in a period; 0 for none.
     units : str or array_like of shape (n_rows,), optional
@@ -171,7 +171,8 @@ def _dates_of(result: TopicResult, time: Any) -> tuple[Times, str, tuple[Decisio
     if n_undated := int(np.sum(has_text & np.isnat(moments))):
         message = f"{n_undated:,} of {int(has_text.sum()):,} rows with text have no date."
         decisions = (*decisions, Decision("trends", "rows_without_date", n_undated, message))
-    zone = "UTC" if any(note.name == "time_zone" for note in notes) else "as given"
+    zones = [str(note.value) for note in notes if note.name == "time_zone"]
+    zone = zones[0] if zones else "as given"
     return moments, zone, decisions
 
 

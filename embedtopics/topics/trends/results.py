@@ -104,7 +104,7 @@ class TopicTrends(_ByTopic):
     starts, ends : datetime64[us] ndarray of shape (n_periods,)
         A period includes its start and excludes its end.
     time_zone : str
-        "UTC" if dates were converted to it, else "as given".
+        "UTC", "local" if times have other zones, whose clocks count, or "as given" without zones.
     labels : tuple of str, one a topic
     counts : int64 ndarray of shape (n_topics + 1, n_periods)
         Rows with a text and a date.

@@ -53,7 +53,7 @@ def test_replaces_whole_or_not_at_all(tmp_path):
         raise KeyboardInterrupt
     assert (folder / "value.txt").read_text() == "two"
     assert [p.name for p in folder.parent.iterdir()] == ["saved"]
-    assert read_manifest(folder, KIND, 1)["version"] == 1
+    assert read_manifest(folder, KIND, 1).version == 1
 
 
 def test_a_place_that_is_taken_or_cannot_be_is_refused_and_left_as_it_is(tmp_path, monkeypatch):
@@ -93,7 +93,7 @@ def test_files_that_were_added_may_be_edited_and_are_replaced_with_the_folder(tm
     (folder / "README.md").write_text("about")
     add_unchecked(folder, ["README.md"])
     (folder / "README.md").write_text("about, edited")
-    assert read_manifest(folder, KIND, 1)["unchecked"] == ["README.md"]
+    assert read_manifest(folder, KIND, 1).unchecked == ["README.md"]
     save(folder, "two")
     assert sorted(p.name for p in folder.iterdir()) == ["manifest.json", "value.txt"]
     bare = tmp_path / "bare"
@@ -128,14 +128,14 @@ DEEP = "[" * 100_000
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (DEEP, "nested too deeply"),
+        (DEEP, "manifest.json is damaged: .*recursion"),
         ('{"kind": "a test", "version": Infinity, "files": {}}', "manifest.json is damaged"),
         (json.dumps({"kind": "k" * 10**6, "version": 1, "files": {}}), "must hold a saved a test"),
         (
             json.dumps({"kind": KIND, "version": 1, "files": {
                 "n" * 10**6: {"bytes": 1, "sha256": ""}
             }}),
-            "File name too long",
+            "manifest.json is damaged: files",
         ),
     ],
 )  # fmt: skip
@@ -355,3 +355,55 @@ def test_names_that_cannot_be_written_are_refused_before_the_work(tmp_path, name
         check_output_folder(tmp_path / name, "model")
     assert check_output_folder(tmp_path / "new" / "folder", "model").name == "folder"
     assert [path.name for path in tmp_path.iterdir()] == ["loop"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": -5},
+        {"version": 0},
+        {"version": 1.9},
+        {"version": 1.0},
+        {"version": True},
+        {"version": "1"},
+        {"version": None},
+        {"kind": [KIND]},
+        {"files": []},
+        {"files": {"../value.txt": {"bytes": 3, "sha256": "0" * 64}}},
+        {"files": {"/etc/passwd": {"bytes": 3, "sha256": "0" * 64}}},
+        {"files": {"value.txt": {"bytes": -1, "sha256": "0" * 64}}},
+        {"files": {"value.txt": {"bytes": 3, "sha256": "0" * 63}}},
+        {"files": {"value.txt": {"bytes": 3}}},
+        {"files": {"value.txt": "0" * 64}},
+        {"unchecked": "README.md"},
+        {"unchecked": ["../README.md"]},
+        {"code": "import os"},
+    ],
+    ids=str,
+)
+def test_a_manifest_of_another_form_is_refused(tmp_path, change):
+    folder = tmp_path / "saved"
+    save(folder, "one")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**manifest, **change}))
+    with pytest.raises(CorruptFileError, match=r"manifest\.json is damaged"):
+        read_manifest(folder, KIND, 1)
+    assert not is_kind(folder, KIND)
+
+
+def test_a_newer_format_with_new_fields_asks_for_an_upgrade(tmp_path):
+    folder = tmp_path / "saved"
+    save(folder, "one")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "version": 2, "new": 1}))
+    with pytest.raises(CorruptFileError, match="upgrade embedtopics"):
+        read_manifest(folder, KIND, 1)
+
+
+def test_a_link_out_of_a_saved_folder_is_refused(tmp_path):
+    folder = tmp_path / "saved"
+    save(folder, "one")
+    (folder / "value.txt").rename(tmp_path / "value.txt")
+    (folder / "value.txt").symlink_to(tmp_path / "value.txt")
+    with pytest.raises(CorruptFileError, match="link to a file outside"):
+        read_manifest(folder, KIND, 1)

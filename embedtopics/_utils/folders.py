@@ -5,6 +5,8 @@ never change afterwards. A reader opens all files of a folder once and reads fro
 it sees one version even if the folder is renamed or deleted in the meantime.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
@@ -17,13 +19,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from embedtopics.errors import CorruptFileError, InputError
 
+if TYPE_CHECKING:
+    from embedtopics._utils.manifest import FolderManifest
+
 MANIFEST = "manifest.json"
-UNCHECKED = "unchecked"
-"""Manifest key of files that belong to a folder and that people may edit."""
 _PATIENCE = 2.0
 """Seconds to wait while another process renames a folder."""
 
@@ -73,15 +76,15 @@ def _naming(path: str | Path, *others: type[Exception]) -> Iterator[None]:
 def _is_ours(folder: Path, kind: str) -> bool:
     """Return whether embedtopics wrote every file of a folder: replacing it loses nothing."""
     try:
-        manifest = _manifest_of(folder)
-        listed = set(manifest["files"]) | set(manifest.get(UNCHECKED, ()))
+        manifest = manifest_of(folder)
+        listed = {*manifest.files, *manifest.unchecked}
         paths = [p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir()]
         present = {path.relative_to(folder).as_posix() for path in paths}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError):
         return False
     # Subfolders whose files are listed have manifests of their own.
     listed |= {f"{above}/{MANIFEST}" for name in listed for above in PurePosixPath(name).parents}
-    return present <= listed | {MANIFEST} and is_kind(folder, kind)
+    return present <= listed | {MANIFEST} and manifest.kind == kind
 
 
 @contextmanager
@@ -200,16 +203,16 @@ def write_manifest(folder: Path, kind: str, version: int) -> None:
 def is_kind(folder: str | Path, kind: str) -> bool:
     """Return whether the manifest of a folder names a kind."""
     try:
-        return bool(_manifest_of(Path(folder))["kind"] == kind)
-    except (OSError, ValueError, KeyError, TypeError):
+        return manifest_of(folder).kind == kind
+    except (OSError, ValueError):
         return False
 
 
 def changed_files(folder: str | Path) -> set[str]:
     """Return the names of the files directly in a folder whose content has changed."""
-    written = {Path(folder, name): one for name, one in _manifest_of(folder)["files"].items()}
+    written = {Path(folder, name): file for name, file in manifest_of(folder).files.items()}
     present = [path for path in written if path.parent == Path(folder) and path.is_file()]
-    return {path.name for path in present if sha256(path) != written[path]["sha256"]}
+    return {path.name for path in present if sha256(path) != written[path].sha256}
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -233,8 +236,12 @@ def read_regular(path: str | Path) -> bytes:
         return stream.read()
 
 
-def _manifest_of(folder: str | Path) -> Any:
-    return parse_json(read_regular(Path(folder, MANIFEST)))
+def manifest_of(folder: str | Path) -> FolderManifest:
+    """Read the manifest of a folder; a ValueError says what is wrong with it."""
+    from embedtopics._utils.manifest import FolderManifest
+    from embedtopics._utils.records import parse_record
+
+    return parse_record(FolderManifest, read_regular(Path(folder, MANIFEST)))
 
 
 @dataclass(frozen=True)
@@ -242,7 +249,7 @@ class SavedFolder:
     """One version of a saved folder: its manifest, and its files, open and checked against it."""
 
     folder: Path
-    manifest: dict[str, Any]
+    manifest: FolderManifest
     streams: dict[str, BinaryIO]
 
 
@@ -279,19 +286,24 @@ def _opened(folder: Path, kind: str, newest: int, stack: ExitStack) -> SavedFold
         raise InputError(f"expected a saved folder; {folder} does not exist or is a file")
     manifest = _checked_manifest(folder, kind, newest)
     streams = {}
-    for name in manifest["files"]:
+    for name, recorded in manifest.files.items():
         path = folder / name
         try:
+            if not stays_inside(path, folder):
+                raise ValueError("it is a link to a file outside of the folder")
             streams[name] = stack.enter_context(open_regular(path))
+            if os.fstat(streams[name].fileno()).st_size != recorded.bytes:
+                raise ValueError("its checksum and size differ from the recorded ones")
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             state = "missing" if isinstance(error, FileNotFoundError) else f"damaged ({reason})"
             message = f"{str(path)[:500]} is {state}; save again or restore it from a copy"
             raise CorruptFileError(message) from None
+
     with ThreadPoolExecutor(4) as threads:
         digests = list(threads.map(_digest, streams.values()))
     for (name, stream), digest in zip(streams.items(), digests, strict=True):
-        if digest != manifest["files"][name]["sha256"]:
+        if digest != manifest.files[name].sha256:
             raise CorruptFileError(
                 f"{folder / name} is damaged: its checksum differs from the recorded one; "
                 "save again or restore it from a copy"
@@ -300,32 +312,35 @@ def _opened(folder: Path, kind: str, newest: int, stack: ExitStack) -> SavedFold
     return SavedFolder(folder, manifest, streams)
 
 
-def _checked_manifest(folder: Path, kind: str, newest: int) -> dict[str, Any]:
+def _checked_manifest(folder: Path, kind: str, newest: int) -> FolderManifest:
+    """Read the manifest of a folder of a kind, in a format that is known."""
+    from embedtopics._utils.manifest import FolderManifest, ManifestHead
+    from embedtopics._utils.records import read_record
+
+    path = folder / MANIFEST
     try:
-        manifest = _manifest_of(folder)
-        saved_kind, version = manifest["kind"], int(manifest["version"])
-        for name, about in manifest["files"].items():
-            str(about["sha256"])
-            if not is_below(name):
-                raise ValueError(f"it lists {name[:200]!r}, which is not below it")
+        content = read_regular(path)
     except FileNotFoundError:
         message = f"{folder} was not saved by embedtopics: it has no {MANIFEST}"
         raise CorruptFileError(f"{message}; choose another one") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        message = f"{folder / MANIFEST} is damaged ({str(error)[:300]}); save again"
+    except OSError as error:
+        message = f"{path} is damaged ({str(error)[:300]}); save again"
         raise CorruptFileError(message) from error
-    if saved_kind != kind:
-        message = f"{folder} must hold a saved {kind}; it holds {str(saved_kind)[:200]!r}"
+
+    # A newer format may have other fields.
+    head = read_record(ManifestHead, content, path)
+    if head.kind != kind:
+        message = f"{folder} must hold a saved {kind}; it holds {head.kind[:200]!r}"
         raise CorruptFileError(message)
-    if version > newest:
+    if head.version > newest:
         raise CorruptFileError(
-            f"{folder} was saved in format {version}; this version reads formats up to {newest}; "
-            "upgrade embedtopics"
+            f"{folder} was saved in format {head.version}; this version reads formats up to "
+            f"{newest}; upgrade embedtopics"
         )
-    return dict(manifest)
+    return read_record(FolderManifest, content, path)
 
 
-def read_manifest(folder: str | Path, kind: str, newest_version: int) -> dict[str, Any]:
+def read_manifest(folder: str | Path, kind: str, newest_version: int) -> FolderManifest:
     """Read a folder's manifest and check every file against it."""
     with open_saved(folder, kind, newest_version) as saved:
         return saved.manifest
@@ -335,6 +350,20 @@ def is_below(name: str) -> bool:
     """Return whether a name from an untrusted manifest stays inside the folder."""
     path = PurePosixPath(name)
     return not path.is_absolute() and not {"..", "\\", ":"} & {*path.parts, *name}
+
+
+def stays_inside(path: Path, folder: Path) -> bool:
+    """Return whether a file of a folder is below it once its links are followed.
+
+    In the cache of the hub, ``models--x/snapshots/<commit>`` consists of links to files in
+    ``models--x/blobs``; they belong to the folder.
+    """
+    real = Path(os.path.realpath(path))
+    root = Path(os.path.realpath(folder))
+    if real.is_relative_to(root):
+        return True
+    snapshots = [above for above in (root, *root.parents) if above.parent.name == "snapshots"]
+    return any(real.parent == above.parent.parent / "blobs" for above in snapshots)
 
 
 def sha256_of(paths: Iterable[Path]) -> list[str]:

@@ -56,6 +56,7 @@ def problem_of(error: ValidationError) -> str:
     """Describe the first problem of a validation in one line, without quoting values."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = ".".join(str(part) for part in first["loc"])
-    reason = first["msg"][:1].lower() + first["msg"][1:]
+    message = first["msg"].removeprefix("Value error, ")
+    reason = message[:1].lower() + message[1:]
     problem = f"{field}: {reason}" if field else reason
     return " ".join(problem.split())[:LONGEST_PROBLEM]

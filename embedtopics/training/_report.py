@@ -29,10 +29,9 @@ import numpy as np
 from embedtopics._utils.display import excerpt
 from embedtopics._utils.folders import (
     MANIFEST,
-    UNCHECKED,
+    manifest_of,
     open_saved,
     parse_json,
-    read_regular,
     replacing_file,
     replacing_folder,
     write_manifest,
@@ -70,12 +69,13 @@ def write_report(report: TrainingReport, folder: str | Path) -> Path:
 def add_unchecked(folder: Path, names: Iterable[str]) -> None:
     """Record files that are written later and that people may edit."""
     try:
-        content = parse_json(read_regular(folder / MANIFEST))
-        content[UNCHECKED] = sorted({*content.get(UNCHECKED, ()), *names})
-    except (OSError, ValueError, TypeError, AttributeError):
+        manifest = manifest_of(folder)
+    except (OSError, ValueError):
         return
+    unchecked = sorted({*manifest.unchecked, *names})
     with replacing_file(folder / MANIFEST) as fresh:
-        fresh.write_text(json.dumps(content, indent=1), "utf-8")
+        content = manifest.model_copy(update={"unchecked": unchecked}).model_dump_json(indent=1)
+        fresh.write_text(content, "utf-8")
 
 
 def read_report(folder: str | Path) -> TrainingReport:

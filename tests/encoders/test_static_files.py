@@ -138,9 +138,19 @@ def test_tensors_that_do_not_belong_together(folder, table, tensors, message):
 def test_configurations_and_tokenizers_that_make_no_sense(folder, tokenizer):
     (folder / "manifest.json").unlink()
     config = (folder / "config.json").read_text()
-    for value in (0, "many"):
-        (folder / "config.json").write_text(json.dumps({"max_length": value}))
-        with pytest.raises(ModelLoadError, match=r"config\.json: max_length must be"):
+    wrong = (
+        {"max_length": 0},
+        {"max_length": "many"},
+        {"max_length": True},
+        {"normalize": "false"},
+        {"embedtopics": {"languages": 1}},
+        {"embedtopics": {"made_from": [1]}},
+        {"embedtopics": {"made_from": {"method": "static student", "n_texts": "12"}}},
+        {"embedtopics": {"made_from": {"method": "static student", "agreement": [1]}}},
+    )
+    for entries in wrong:
+        (folder / "config.json").write_text(json.dumps(entries))
+        with pytest.raises(ModelLoadError, match=r"config\.json: "):
             StaticEncoder(folder)
     (folder / "config.json").write_text(config)
     content = json.loads(tokenizer.to_str())
@@ -181,4 +191,15 @@ def test_no_folder_and_pickled_weights(folder, tmp_path):
         StaticEncoder(tmp_path / "nowhere")
     shutil.move(folder / "model.safetensors", folder / "pytorch_model.bin")
     with pytest.raises(ModelLoadError, match=r"has no file model\.safetensors"):
+        StaticEncoder(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_links_out_of_a_static_encoder_are_refused(folder, tmp_path, name, is_ours):
+    if not is_ours:
+        (folder / "manifest.json").unlink()
+    (folder / name).rename(tmp_path / "outside")
+    (folder / name).symlink_to(tmp_path / "outside")
+    with pytest.raises((ModelLoadError, CorruptFileError), match="link"):
         StaticEncoder(folder)

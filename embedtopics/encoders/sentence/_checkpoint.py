@@ -19,9 +19,20 @@ from embedtopics._utils.folders import (
     parse_json,
     replacing_folder,
     sha256,
+    stays_inside,
     write_manifest,
 )
 from embedtopics.encoders._base import load_error, modules_of
+from embedtopics.encoders.sentence._configuration import (
+    Configuration,
+    Lengths,
+    Modules,
+    Prompts,
+    TokenizerConfiguration,
+    WeightIndex,
+    check_links,
+    read_file,
+)
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.protocols import FloatArray
 
@@ -55,7 +66,10 @@ _CHOOSE = "choose another checkpoint"
 T5 = ("mt5", "t5", "umt5")
 """Encoder-decoders whose encoder alone gives the token vectors."""
 _DEFAULT_MAX_LENGTH, LEAST_LENGTH = 512, 3
-_WIDTHS = ("hidden_size", "dim", "d_model", "n_embd")
+EQUAL_HEADS = (
+    "bert", "camembert", "distilbert", "modernbert", "mpnet", "roberta", "xlm-roberta",
+)  # fmt: skip
+_ATTENTIONS = (None, "eager", "sdpa", "flash_attention_2", "flex_attention")
 _INCIDENTAL = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures")
 """Keys of a configuration that change no vector."""
 _INCIDENTAL_TO_TOKENS = (
@@ -172,23 +186,22 @@ def read_checkpoint(folder: Path) -> Checkpoint:
 
 
 def _read_checkpoint(folder: Path) -> Checkpoint:
+    check_links(folder, folder)
     inner, head = _read_head(folder)
-    lengths: dict[str, Any] = next(
-        (read_json(inner / f) for f in LENGTH_FILES if (inner / f).is_file()), {}
-    )
-    if (task := lengths.get("transformer_task", "feature-extraction")) != "feature-extraction":
+    length_files = [inner / name for name in LENGTH_FILES if (inner / name).is_file()]
+    lengths = read_file(Lengths, next(iter(length_files), inner / LENGTH_FILES[0]))
+    if (task := lengths.transformer_task) != "feature-extraction":
         actual = f"transformer_task {task!r} ({inner})"
         raise load_error("a checkpoint that gives token vectors", actual, _CHOOSE)
     config = read_json(required(inner / "config.json"))
-    family = str(config.get("model_type", ""))
-    if config.get("is_encoder_decoder") and family not in T5:
-        actual = f"an encoder-decoder of type {family!r} ({inner / 'config.json'})"
-        raise load_error("an encoder", actual, _CHOOSE)
+    sizes = read_file(Configuration, inner / "config.json")
+    family = sizes.model_type
+    _check_configuration(sizes, config, inner)
     limit = position_limit(config)
     file = inner / "tokenizer_config.json"
     of_tokenizer: dict[str, Any] = read_json(file) if file.is_file() else {}
-    declared = lengths.get("max_seq_length")
-    declared = of_tokenizer.get("model_max_length") if declared is None else declared
+    declared: float | None = read_file(TokenizerConfiguration, file).model_max_length
+    declared = declared if lengths.max_seq_length is None else lengths.max_seq_length
     prompts, default = _read_prompts(folder)
     weights = _find_weights(inner)
     for file in weights:
@@ -199,17 +212,38 @@ def _read_checkpoint(folder: Path) -> Checkpoint:
         weights=weights,
         tokenizer_files=_find_tokenizer(inner),
         **head,
-        width=next((config[key] for key in _WIDTHS if isinstance(config.get(key), int)), None),
+        width=sizes.width,
         max_length=_max_length(declared, limit, inner),
         position_limit=limit,
-        lower_case=bool(lengths.get("do_lower_case", False)),
+        lower_case=bool(lengths.do_lower_case),
         prompts=prompts,
         prompt=default,
         family=family,
-        vocabulary=config.get("vocab_size"),
+        vocabulary=sizes.vocab_size,
         configuration=_without(_INCIDENTAL, config),
         tokenizer_configuration=_without(_INCIDENTAL_TO_TOKENS, of_tokenizer),
     )
+
+
+def _check_configuration(sizes: Configuration, config: dict[str, Any], folder: Path) -> None:
+    """Refuse an architecture that is no encoder, or that asks for more than weights."""
+    file = folder / "config.json"
+    family = sizes.model_type
+    if sizes.is_encoder_decoder and family not in T5:
+        actual = f"an encoder-decoder of type {family!r} ({file})"
+        raise load_error("an encoder", actual, _CHOOSE)
+
+    # Heads share the width, except in families that state the width of a head.
+    heads = sizes.n_attention_heads
+    if family in EQUAL_HEADS and sizes.width and heads and sizes.width % heads:
+        actual = f"{heads} heads for {sizes.width} dimensions ({file})"
+        raise load_error("attention heads of equal width", actual)
+
+    # transformers would fetch the code of an attention by its name on the hub.
+    for name in ("attn_implementation", "_attn_implementation"):
+        if config.get(name) not in _ATTENTIONS:
+            actual = f"{name} {str(config[name])[:80]!r} ({file})"
+            raise load_error("an attention that transformers itself holds", actual, _CHOOSE)
 
 
 def _without(incidental: tuple[str, ...], config: dict[str, Any]) -> str:
@@ -244,12 +278,14 @@ def _read_head(folder: Path) -> tuple[Path, dict[str, Any]]:
     if not file.is_file():
         return folder, {}
     kinds, paths = [], []
-    for module in read_json(file, list):
-        package, _, kind = module["type"].rpartition(".")
-        kinds.append(kind if package.startswith(PACKAGE) else module["type"])
-        paths.append(folder / module["path"])
-        if not paths[-1].resolve().is_relative_to(folder.resolve()):
-            raise load_error("modules inside the checkpoint", f"{module['path']!r} ({file})")
+    for module in read_file(Modules, file).root:
+        package, _, kind = module.type.rpartition(".")
+        kinds.append(kind if package.startswith(PACKAGE) else module.type)
+        paths.append(folder / module.path)
+        if not stays_inside(paths[-1], folder):
+            raise load_error("modules inside the checkpoint", f"{module.path!r} ({file})")
+        if paths[-1].is_dir():
+            check_links(paths[-1], folder)
     if kinds[:2] != ["Transformer", "Pooling"] or not set(kinds[2:]) <= set(_AFTER):
         expected = f"the modules Transformer, Pooling and then any of {', '.join(_AFTER)}"
         raise load_error(expected, f"{', '.join(kinds)} ({file})", _CHOOSE)
@@ -295,7 +331,16 @@ def _read_step(kind: str, folder: Path) -> Step | None:
     tensors = _read_tensors(file)
     weight = tensors["linear.weight"]
     bias = tensors.get("linear.bias", np.zeros(len(weight), dtype=np.float32))
+    for name, values in (("linear.weight", weight), ("linear.bias", bias)):
+        check_finite(name, values, file)
     return Dense(file, weight, bias, activation)
+
+
+def check_finite(name: str, values: FloatArray, file: Path) -> None:
+    """Refuse weights with NaN or infinities: all vectors would be NaN."""
+    # The extremes are NaN if any value is; a mask of all values would take a quarter of their size.
+    if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):
+        raise load_error("weights that are finite numbers", f"others in {name} ({file})")
 
 
 _FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
@@ -348,7 +393,7 @@ def _find_weights(folder: Path) -> tuple[Path, ...]:
     file, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     if file.is_file() or not index.is_file():
         return (required(file),)
-    shards = sorted(set(read_json(index)["weight_map"].values()))
+    shards = sorted(set(read_file(WeightIndex, index).weight_map.values()))
     return tuple(required(folder / shard) for shard in shards)
 
 
@@ -374,7 +419,7 @@ def position_limit(config: dict[str, Any]) -> int | None:
     return positions
 
 
-def _max_length(declared: int | None, limit: int | None, folder: Path) -> int:
+def _max_length(declared: float | None, limit: int | None, folder: Path) -> int:
     """Return the declared length, within what the model can read."""
     # Tokenizers without a limit declare an astronomical one.
     limits = [length for length in (declared, limit) if length is not None and length < 10**9]
@@ -388,9 +433,9 @@ def _max_length(declared: int | None, limit: int | None, folder: Path) -> int:
 
 def _read_prompts(folder: Path) -> tuple[dict[str, str], str]:
     """Return all prompts, and the one that is used where none is asked for."""
-    path = folder / PROMPTS
-    config = read_json(path) if path.is_file() else {}
-    prompts, name = dict(config.get("prompts") or {}), config.get("default_prompt_name")
+    recorded = read_file(Prompts, folder / PROMPTS)
+    prompts = recorded.prompts or {}
+    name = recorded.default_prompt_name
     return prompts, prompts[name] if name else ""
 
 

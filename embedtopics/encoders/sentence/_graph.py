@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from embedtopics.encoders._base import load_error
-from embedtopics.encoders.sentence._checkpoint import POSITIONS_AFTER_PADDING, Checkpoint
+from embedtopics.encoders.sentence._checkpoint import (
+    POSITIONS_AFTER_PADDING,
+    Checkpoint,
+    check_finite,
+)
 from embedtopics.errors import EmbedTopicsError
 from embedtopics.protocols import FloatArray
 
@@ -206,7 +210,18 @@ class _Weights:
             checkpoint = self._checkpoint
             expected = f"all weights of the family {checkpoint.family!r} in {checkpoint.weights[0]}"
             raise load_error(expected, f"none for {name}")
-        return self._tensors[name]
+        tensor = self._tensors[name]
+        check_finite(name, tensor, self._checkpoint.weights[0])
+        return tensor
+
+    def table(self, name: str, n_rows: int | None) -> FloatArray:
+        """Return a table of as many rows as the configuration states."""
+        tensor = self[name]
+        if n_rows is not None and tensor.shape[:1] != (n_rows,):
+            expected = f"{n_rows:,} rows in {name}, as config.json states"
+            actual = f"the shape {tensor.shape} ({self._checkpoint.weights[0]})"
+            raise load_error(expected, actual)
+        return tensor
 
     def linear(self, *names: str, bias: bool = True) -> tuple[FloatArray, FloatArray]:
         """Return layers with the same input as one: weight (n_in, n_out) and bias (n_out,)."""
@@ -255,7 +270,8 @@ def build_graph(
     build = _modernbert if checkpoint.family == "modernbert" else _bert
     try:
         words, states = build(builder, _Weights(checkpoint), config)
-    except KeyError as error:  # of the families, or of the configuration
+    # A family or an entry that is not known, or numbers that make no graph.
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise UnsupportedModelError(f"its graph is not known ({error})") from None
     states = builder.by_text(states, -1)
     vectors = [_pool(builder, states, mode) for mode in pooling]
@@ -299,8 +315,9 @@ def _embed_tokens(
 ) -> tuple[FloatArray, str]:
     """Return the token vectors, and the hidden state that enters the first layer."""
     family = config["model_type"]
-    words = weights["embeddings.word_embeddings.weight"]
-    table = builder.constant(weights["embeddings.position_embeddings.weight"])
+    words = weights.table("embeddings.word_embeddings.weight", config.get("vocab_size"))
+    n_positions = config.get("max_position_embeddings")
+    table = builder.constant(weights.table("embeddings.position_embeddings.weight", n_positions))
     tokens = builder.add("Gather", WORDS, "input_ids")
     if family not in ("distilbert", "mpnet"):
         first_type = weights["embeddings.token_type_embeddings.weight"][0]
@@ -371,7 +388,7 @@ def _modernbert(
     def linear(state: str, name: str, has_bias: bool) -> str:
         return builder.linear(state, *weights.linear(name, bias=has_bias))
 
-    words = weights["embeddings.tok_embeddings.weight"]
+    words = weights.table("embeddings.tok_embeddings.weight", config.get("vocab_size"))
     state = builder.reshape(builder.add("Gather", WORDS, "input_ids"), -1, width)
     state = norm(state, "embeddings.norm")
     kinds = _layer_kinds(config)
@@ -402,7 +419,11 @@ def _modernbert(
 def _layer_kinds(config: dict[str, Any]) -> list[str]:
     """Return for each layer whether it reads the whole text or the tokens near by."""
     if "layer_types" in config:
-        return list(config["layer_types"])
+        kinds = list(config["layer_types"])
+        if len(kinds) != config["num_hidden_layers"]:
+            expected = f"a kind for each of {config['num_hidden_layers']} layers"
+            raise load_error(expected, f"{len(kinds)} in layer_types of config.json")
+        return kinds
     every = config["global_attn_every_n_layers"]
     layers = range(config["num_hidden_layers"])
     return ["sliding_attention" if place % every else "full_attention" for place in layers]

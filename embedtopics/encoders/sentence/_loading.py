@@ -82,16 +82,18 @@ def _read_tokenizer(checkpoint: Checkpoint) -> tuple[Tokenizer, int | None, int 
     # The configuration overrides the file, as in transformers.
     normalizer = tokenizer.normalizer
     if isinstance(normalizer, BertNormalizer):
-        normalizer.lowercase = settings.get("do_lower_case", normalizer.lowercase)
+        if settings.get("do_lower_case") is not None:
+            normalizer.lowercase = settings["do_lower_case"]
         normalizer.strip_accents = settings.get("strip_accents", normalizer.strip_accents)
-        handled = settings.get("tokenize_chinese_chars", normalizer.handle_chinese_chars)
-        normalizer.handle_chinese_chars = handled
+        if settings.get("tokenize_chinese_chars") is not None:
+            normalizer.handle_chinese_chars = settings["tokenize_chinese_chars"]
         tokenizer.normalizer = normalizer
 
     def place_of(key: str, *names: str) -> int | None:
         token = special.get(key)
         token = token.get("content") if isinstance(token, dict) else token
-        places = (tokenizer.token_to_id(name) for name in (token, *names) if name)
+        tokens = [name for name in (token, *names) if name and isinstance(name, str)]
+        places = (tokenizer.token_to_id(name) for name in tokens)
         return next((place for place in places if place is not None), None)
 
     return (

@@ -77,6 +77,10 @@ def load_model(
             f"all weights of a {type(model).__name__} in {checkpoint.weights[0]}",
             f"none for {len(lost)} tensors, such as {lost[0]}",
         )
+    for name, weights in model.named_parameters():
+        if weights.numel() and not all(end.isfinite() for end in weights.detach().aminmax()):
+            actual = f"others in {name} ({checkpoint.weights[0]})"
+            raise load_error("weights that are finite numbers", actual)
     return model.eval()
 
 

@@ -36,6 +36,7 @@ from embedtopics._utils.folders import (
     replacing_folder,
     write_manifest,
 )
+from embedtopics._utils.records import parse_record
 from embedtopics.corpus.results import Encoding
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import (
@@ -57,9 +58,6 @@ if TYPE_CHECKING:
 
 KIND, FORMAT = "static encoder", 1
 CONFIG, TABLE, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
-DEFAULT_MAX_LENGTH = 512
-"""Default maximum number of tokens read of a text, as in model2vec."""
-
 N_AT_ONCE = 2
 """Number of slabs read at a time: one is averaged on one core while another is tokenized on all. It
 is one where TOKENIZERS_PARALLELISM is "false", as in workers of a batch."""
@@ -165,10 +163,9 @@ class StaticEncoder(BaseEncoder):
         self.name, self.settings = name, {"kind": "static", **self._arguments}
         self.table, self.normalize, self.max_length = files.table, files.normalize, files.max_length
         self.dimensions = int(files.table.shape[1])
-        record = files.config.get(_RECORD)
-        self._record: dict[str, Any] = record if isinstance(record, dict) else {}
-        self.made_from = dict(self._record.get("made_from") or {})
-        languages = self._record.get("languages")
+        record = files.config.get(_RECORD) or {}
+        self.made_from = dict(record.get("made_from") or {})
+        languages = record.get("languages")
         self.languages = tuple(languages) if languages else known_languages(name)
         self._tokenizer = parse_tokenizer(files.tokenizer)
         self._reader = TokenReader(self._tokenizer, files.max_length)
@@ -181,16 +178,17 @@ class StaticEncoder(BaseEncoder):
     @property
     def decisions(self) -> list[Decision]:
         """How well a static student agrees with its teacher."""
-        made_from = self.made_from
-        if made_from.get("method") != "static student":
+        if self.made_from.get("method") != "static student":
             return []
-        teacher, agreement = made_from["encoder"], made_from["agreement"]
+        from embedtopics.encoders.static._configuration import Origin
+
+        origin = parse_record(Origin, json.dumps(self.made_from))
         message = (
-            f"The vectors are those of a static student of {teacher}, which learned from "
-            f"{made_from['n_texts']:,} texts; on others its cosine with the vectors of {teacher} "
-            f"is {agreement:.2f} on average."
+            f"The vectors are those of a static student of {origin.encoder}, which learned from "
+            f"{origin.n_texts:,} texts; on others its cosine with the vectors of {origin.encoder} "
+            f"is {origin.agreement:.2f} on average."
         )
-        return [Decision("encoder", "student", agreement, message)]
+        return [Decision("encoder", "student", origin.agreement, message)]
 
     @property
     def static(self) -> StaticEncoder:
@@ -372,19 +370,25 @@ def read_static(folder: Path) -> StaticFiles:
     """Read a folder as safetensors and JSON; a `mapping` assigns a row to each token."""
     from safetensors.numpy import load
 
+    from embedtopics.encoders.sentence._configuration import check_links
+    from embedtopics.encoders.static._configuration import Origin, StaticConfiguration
+
     names = (CONFIG, TOKENIZER, TABLE)
     for name in names:
         if not (folder / name).is_file():
             expected, remedy = "the folder of a static encoder", "pass that of a complete model"
             raise load_error(expected, f"{folder}, which has no file {name}", remedy)
+    check_links(folder, folder)
     if (folder / MANIFEST).is_file():
         with open_saved(folder, KIND, FORMAT) as saved, _reading(folder / MANIFEST):
             contents = {name: saved.streams[name].read() for name in names}
     else:
         contents = {name: (folder / name).read_bytes() for name in names}
     with _reading(folder / CONFIG):
-        config = dict(parse_json(contents[CONFIG].decode()))
-        max_length = optional_count(config.get("max_length", DEFAULT_MAX_LENGTH), "max_length")
+        read = parse_record(StaticConfiguration, contents[CONFIG])
+        if read.embedtopics is not None and read.embedtopics.made_from is not None:
+            parse_record(Origin, json.dumps(read.embedtopics.made_from))
+        config = parse_json(contents[CONFIG])
     with _reading(folder / TOKENIZER):
         text = contents[TOKENIZER].decode()
     n_tokens = parse_tokenizer(text, folder / TOKENIZER).get_vocab_size()
@@ -399,8 +403,7 @@ def read_static(folder: Path) -> StaticFiles:
         if "weights" in tensors:
             table = table * _checked("weights", tensors["weights"], (n_tokens,))[:, None]
         table = _checked("embeddings", table, (n_tokens, None))
-    normalize = bool(config.get("normalize", False))
-    return StaticFiles(table, text, normalize, max_length, config)
+    return StaticFiles(table, text, bool(read.normalize), read.max_length, config)
 
 
 @contextmanager

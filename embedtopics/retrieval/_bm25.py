@@ -31,8 +31,10 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.folders import parse_json
+from embedtopics._utils.records import parse_record
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
+from embedtopics.retrieval._records import LexicalAbout
 from embedtopics.retrieval.storage._catalog import damage
 from embedtopics.terms._languages import checked_languages
 from embedtopics.terms._stop_words import stems_of, stop_words_for
@@ -50,6 +52,7 @@ _ARRAYS = {
     "ends": ("i8",),
 }
 """Files of a segment and the types of their numbers, all little-endian."""
+LEXICAL_FILES = (_ABOUT, *(f"{name}.npy" for name in _ARRAYS))
 
 
 @dataclass(frozen=True)
@@ -202,6 +205,23 @@ class LexicalSegment:
         """Return the number of passages."""
         return len(self.lengths)
 
+    def check(self, n_passages: int) -> None:
+        """Raise ValueError unless the arrays fit one another and the number of passages."""
+        n_words, n_rows = len(self.ends) - 1, len(self.rows)
+        are_aligned = (len(self.starts), len(self.counts)) == (n_words + 1, n_rows)
+        if n_words < 0 or not are_aligned or len(self) != n_passages:
+            raise ValueError("arrays of different lengths")
+        for bounds, end in ((self.starts, n_rows), (self.ends, len(self.letters))):
+            if bounds[0] != 0 or bounds[-1] != end or (np.diff(bounds) < 0).any():
+                raise ValueError("parts that do not ascend")
+
+        is_passage = (self.rows >= 0) & (self.rows < n_passages)
+        descents = np.flatnonzero(self.rows[1:] <= self.rows[:-1]) + 1
+        if not is_passage.all() or not np.isin(descents, self.starts).all():
+            raise ValueError("passages that do not exist or do not ascend")
+        if (self.lengths < 0).any() or (self.counts == 0).any():
+            raise ValueError("numbers of words that cannot be")
+
     def find(self, form: str) -> int:
         """Return the number of a word, or -1 if no passage holds it."""
         # UTF-8 keeps the order of the code points.
@@ -258,19 +278,23 @@ def build_lexical(folder: Path, texts: Sequence[str], settings: LexicalSettings)
 def open_lexical(folder: Path) -> LexicalSegment:
     """Open the postings of a segment."""
     try:
-        about = parse_json((folder / _ABOUT).read_bytes())
-        if about["format"] != _FORMAT:
+        content = (folder / _ABOUT).read_bytes()
+        written = parse_json(content)["format"]
+        if written != _FORMAT:
             raise CorruptFileError(
-                f"{folder} was written in format {about['format']}, and this version reads "
+                f"{folder} was written in format {written!r:.40}, and this version reads "
                 f"{_FORMAT}; upgrade embedtopics"
             )
-        settings = LexicalSettings.from_json(about["settings"])
+        about = parse_record(LexicalAbout, content)
+        settings = LexicalSettings.from_json(about.settings.model_dump())
         arrays = {name: _open(folder / f"{name}.npy") for name in _ARRAYS}
+        segment = LexicalSegment(settings, **arrays)
+        segment.check(about.passages)
     except CorruptFileError:
         raise
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
         raise damage(folder, f"its postings: {error}") from error
-    return LexicalSegment(settings, **arrays)
+    return segment
 
 
 def _open(path: Path) -> npt.NDArray[Any]:

@@ -21,6 +21,7 @@ from embedtopics.retrieval._build import BuildOptions, as_list, read_documents, 
 from embedtopics.retrieval._export import export_parquet
 from embedtopics.retrieval._fusion import WEIGHT
 from embedtopics.retrieval._reader import IndexReader, stored_encoder
+from embedtopics.retrieval._records import check_settings
 from embedtopics.retrieval._search import MIN_RELEVANCE, SearchOptions, Where, facets, search
 from embedtopics.retrieval._similar import attach_topics, find_duplicates, find_similar
 from embedtopics.retrieval.dense._segment import DenseSettings
@@ -179,6 +180,7 @@ class SearchIndex:
             If a file is missing or damaged.
         """
         collection = Collection.open(Path(folder), verify=verify)
+        check_settings(collection.settings())
         resolved = None if encoder is None else stored_encoder(collection, encoder)
         return cls(collection, encoder=resolved)
 

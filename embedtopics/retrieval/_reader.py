@@ -19,18 +19,22 @@ from embedtopics.errors import CorruptFileError, InputError, Remedy
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int64Array
 from embedtopics.retrieval._bm25 import (
+    LEXICAL_FILES,
     LexicalSearcher,
     LexicalSegment,
     LexicalSettings,
     open_lexical,
 )
+from embedtopics.retrieval._records import check_settings
 from embedtopics.retrieval.dense._exact import Nearest, merge_nearest
-from embedtopics.retrieval.dense._segment import DenseSegment, open_dense
+from embedtopics.retrieval.dense._segment import ABOUT, VECTORS, DenseSegment, open_dense
 from embedtopics.retrieval.storage._catalog import CATALOG, damage
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.retrieval.storage._segments import SegmentView, Snapshot
 
 SUM = "sum.npy"
+FILES = {SUM, ABOUT, VECTORS, *(f"lexical/{name}" for name in LEXICAL_FILES)}
+"""Files of every segment that a search reads."""
 N_STRINGS = 32
 """Random strings whose cosines show what chance gives."""
 ATTEMPTS = 5
@@ -175,10 +179,12 @@ class IndexReader:
     def answer(self, question: Callable[[IndexVersion], T]) -> T:
         """Answer a question from the newest version, whose documents another process may remove."""
         for _ in range(ATTEMPTS):
+            version = self.newest()
             try:
-                return question(self.newest())
+                return question(version)
             except DocumentRemoved:
-                continue
+                if self.collection.stamp() == version.snapshot.stamp:
+                    raise damage(CATALOG, "a document of its passages is missing") from None
         raise InputError("Another process keeps removing the documents found; search again.")
 
 
@@ -186,34 +192,43 @@ def _open_version(
     snapshot: Snapshot, before: IndexVersion | None, is_checked: bool
 ) -> IndexVersion:
     """Open the segments of a version; reuse those that an earlier version opened."""
+    check_settings(snapshot.settings)
+    n_dimensions = int(snapshot.settings["n_dimensions"])
     # By content, not by name: another collection may have taken the place of the folder.
     opened: dict[str, SegmentData] = {}
     if before is not None:
         views = zip(before.segments, before.data, strict=True)
         opened = {view.content: data for view, data in views}
     data = tuple(
-        opened.get(view.content) or _open_segment(view, is_checked) for view in snapshot.segments
+        opened.get(view.content) or _open_segment(view, n_dimensions, is_checked)
+        for view in snapshot.segments
     )
     masks = [view.findable for view in snapshot.segments]
     findable = tuple(None if mask.all() else mask for mask in masks)
-    try:
-        settings = LexicalSettings.from_json(snapshot.settings["lexical"])
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise damage(CATALOG, f"its settings do not fit its segments: {error}") from error
+    settings = LexicalSettings.from_json(snapshot.settings["lexical"])
     lexical = LexicalSearcher.of(tuple(segment.lexical for segment in data), findable, settings)
     return IndexVersion(snapshot, data, lexical, findable)
 
 
-def _open_segment(view: SegmentView, is_checked: bool) -> SegmentData:
+def _open_segment(view: SegmentView, n_dimensions: int, is_checked: bool) -> SegmentData:
     try:
+        missing = FILES - {file.path for file in view.files}
+        if missing:  # the sizes of those that the catalog names were checked
+            raise ValueError(f"the catalog does not name {min(missing)}")
         if is_checked:
             view.check()
         dense, lexical = open_dense(view.folder), open_lexical(view.folder / "lexical")
-        if len(dense) != len(view.documents):
-            raise ValueError(f"{len(dense):,} vectors of {len(view.documents):,} passages")
+        n_passages = len(view.documents)
+        if dense.vectors.shape != (n_passages, n_dimensions):
+            shape = dense.vectors.shape
+            raise ValueError(f"vectors of shape {shape} instead of {(n_passages, n_dimensions)}")
+        if len(lexical) != n_passages:
+            raise ValueError(f"postings of {len(lexical):,} passages instead of {n_passages:,}")
         # Opened here, because NumPy leaves a damaged file open.
         with (view.folder / SUM).open("rb") as file:
             vector_sum = np.asarray(np.load(file, allow_pickle=False))
+        if vector_sum.dtype != np.float64 or vector_sum.shape != (n_dimensions,):
+            raise ValueError(f"{SUM} holds {vector_sum.dtype} of shape {vector_sum.shape}")
     except CorruptFileError:
         raise
     except (OSError, ValueError, EOFError, MemoryError) as error:

@@ -1,5 +1,7 @@
 """Searches: filters, long documents, encoders of all kinds, and what is refused."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.words._counts import RandomProjectionEncoder
 from embedtopics.errors import InputError
 from embedtopics.retrieval import SearchIndex, _search
+from embedtopics.retrieval.storage._collection import Collection
 from tests.factories import raising, refuses
 from tests.retrieval.oracle import Passages, Tiny, build
 
@@ -263,6 +266,8 @@ def test_a_cross_encoder_sees_the_best_passages(index, monkeypatch):
 
 def test_a_search_gives_up_where_all_that_it_finds_goes(index, monkeypatch):
     monkeypatch.setattr(_search, "make_hits", raising(_search.DocumentRemoved))
+    stamps = itertools.count()
+    monkeypatch.setattr(Collection, "stamp", lambda _: str(next(stamps)))
     with pytest.raises(InputError, match="keeps removing"):
         index.search("w1")
 

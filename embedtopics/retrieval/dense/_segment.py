@@ -201,7 +201,7 @@ def open_dense(folder: str | Path) -> DenseSegment:
             1 if about["parameters"].get(key) is None else int(about["parameters"][key])
             for key in ("n_probe", "n_candidates")
         )
-        if n < 0 or min(d, n_probe, n_candidates) < 1:
+        if n < 0 or min(d, n_probe, n_candidates, version) < 1:
             raise ValueError(f"{kind} index of {n} vectors with {d} dimensions")
     except FileNotFoundError:
         raise damage(path, "it is missing") from None

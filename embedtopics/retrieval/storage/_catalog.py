@@ -2,6 +2,7 @@
 
 import datetime
 import hashlib
+import re
 import secrets
 import sqlite3
 import sys
@@ -9,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -200,6 +202,46 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} has format {version}, newer than this version reads ({SCHEMA_VERSION}); "
             "upgrade embedtopics"
         )
+    if version < 1:
+        raise damage(path, f"it has format {version}")
+    _check_schema(connection, path)
+
+
+_METADATA = re.compile(r"CREATE TABLE metadata \(number INTEGER PRIMARY KEY((?:, c[0-9]+)*)\)")
+
+
+def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a catalog with other tables than ours, with views or with triggers.
+
+    A view may be endless, and a computed column or a trigger does more than it stores.
+    """
+    schema = _read_schema(connection)
+    metadata = _METADATA.fullmatch(schema.pop(("table", "metadata"), ""))
+    columns = "" if metadata is None else metadata[1]
+    in_order = "".join(f", c{position}" for position in range(columns.count(",")))
+    if metadata is None or columns != in_order or schema != _fixed_schema():
+        raise damage(path, "its tables are not those of an index")
+
+
+def _read_schema(connection: sqlite3.Connection) -> dict[tuple[str, str], str]:
+    """Return the SQL of all that a database holds by kind and name, without comments."""
+    rows = connection.execute("SELECT type, name, sql FROM sqlite_master")
+    return {(str(kind), str(name)): _without_comments(str(sql)) for kind, name, sql in rows}
+
+
+@lru_cache(maxsize=256)
+def _without_comments(sql: str) -> str:
+    return " ".join(re.sub("--[^\n]*", "", sql).split())
+
+
+@cache
+def _fixed_schema() -> dict[tuple[str, str], str]:
+    """Return the schema of each catalog, without the metadata, whose columns differ."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_SCHEMA)
+        schema = _read_schema(connection)
+    del schema["table", "metadata"]
+    return schema
 
 
 def _distrust(connection: sqlite3.Connection) -> None:
@@ -230,8 +272,23 @@ def read_settings(connection: sqlite3.Connection) -> dict[str, Any]:
         raise damage(CATALOG, f"its settings: {error}") from None
 
 
-def read_meta(connection: sqlite3.Connection, name: str) -> Any:
-    """Return one entry of the table `meta`: "version" or "stamp"."""
+def read_version(connection: sqlite3.Connection) -> int:
+    """Return the number of the version."""
+    version = _read_meta(connection, "version")
+    if not isinstance(version, int) or version < 0:
+        raise damage(CATALOG, "its version is no number")
+    return version
+
+
+def read_stamp(connection: sqlite3.Connection) -> str:
+    """Return the random text that each version has."""
+    stamp = _read_meta(connection, "stamp")
+    if not isinstance(stamp, str):
+        raise damage(CATALOG, "its stamp is no text")
+    return stamp
+
+
+def _read_meta(connection: sqlite3.Connection, name: str) -> Any:
     row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
     if row is None:
         raise damage(CATALOG, f"it has no {name}")
@@ -285,9 +342,7 @@ def explaining(folder: Path, is_writing: bool = False) -> Iterator[None]:
             ) from error
         if code in _OF_THE_DISK:
             raise InputError(f"could not {verb} {path}: {error}{whole}; {remedy}") from error
-        marks = ("decode to UTF-8", "no such column", "no such table", "malformed JSON")
-        is_damage = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-        if is_damage or any(mark in str(error) for mark in marks):
+        if code or "decode to UTF-8" in str(error):  # its tables or values are not ours
             raise damage(path, one_line(error)) from error
         raise
     except OSError as error:
@@ -345,13 +400,45 @@ def _composed(value: Any) -> Any:
 def read_columns(connection: sqlite3.Connection) -> dict[str, Column]:
     """Return the columns of the metadata by name."""
     query = "SELECT position, name, kind FROM columns ORDER BY position"
-    return {row[1]: Column(*row) for row in connection.execute(query)}
+    columns = {}
+    for number, (position, name, kind) in enumerate(connection.execute(query)):
+        is_known = kind == "missing" or kind in STORED_TYPES
+        if position != number or not isinstance(name, str) or not is_known:
+            raise damage(CATALOG, f"its column {position} of the metadata is not ours")
+        columns[name] = Column(position, name, kind)
+    return columns
+
+
+STORED_TYPES: Mapping[str, tuple[type, ...]] = {
+    "text": (str,),
+    "integer": (int,),
+    "boolean": (int,),
+    "real": (float, int),  # integers of a column that was widened
+    "date": (str,),
+    "list": (str,),
+}
+"""Types in SQLite of the values of each kind of column."""
+
+
+def _read_list(value: str) -> list[str]:
+    texts = parse_json(value)
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError("a value is no list of texts")
+    return texts
 
 
 _RESTORE: Mapping[str, Callable[[Any], Any]] = {
     "text": str, "integer": int, "boolean": bool, "real": float,
-    "date": datetime.datetime.fromisoformat, "list": parse_json,
+    "date": datetime.datetime.fromisoformat, "list": _read_list,
 }  # fmt: skip
+
+
+def _restore(column: Column, value: Any) -> Any:
+    if value is None:
+        return None
+    if not isinstance(value, STORED_TYPES.get(column.kind, ())):
+        raise ValueError(f"its value of {column.name[:100]!r} is no {column.kind}")
+    return _RESTORE[column.kind](value)
 
 
 def present(positions: Iterable[int], values: Iterable[Any]) -> list[tuple[int, Any]]:
@@ -382,8 +469,10 @@ def select_documents(
         try:
             if document_digest(number, id, text, present(positions, values)) != digest:
                 raise ValueError("it differs from its checksum")
+            if not isinstance(id, str | int | float):
+                raise ValueError("its id is no text")
             metadata = {
-                column.name: None if value is None else _RESTORE[column.kind](value)
+                column.name: _restore(column, value)
                 for column, value in zip(columns, values, strict=True)
             }
             yield Document(number, id, text, metadata)

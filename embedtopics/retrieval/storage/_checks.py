@@ -30,7 +30,7 @@ from embedtopics.retrieval.storage._catalog import (
     make_catalog,
     present,
     read_columns,
-    read_meta,
+    read_version,
 )
 from embedtopics.retrieval.storage._segments import (
     check_sizes,
@@ -190,11 +190,11 @@ def find_damage(folder: Path) -> list[Problem]:
     """Return all damage; folders left by a killed writer do not count."""
     while True:
         try:
-            version = ask(folder, lambda c: int(read_meta(c, "version")))
+            version = ask(folder, read_version)
             problems = [Problem(folder / CATALOG, what) for what in ask(folder, _check_catalog)]
             files = damaged_files(folder, ask(folder, list_files))
             problems += [Problem(path, what) for path, what in files]
-            if ask(folder, lambda c: int(read_meta(c, "version"))) == version:
+            if ask(folder, read_version) == version:
                 return problems
         except CorruptFileError as error:
             return [Problem(folder / CATALOG, str(error))]

@@ -21,7 +21,9 @@ from embedtopics.errors import CorruptFileError, InputError, Remedy
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.retrieval.results import Document
 from embedtopics.retrieval.storage._catalog import (
+    CATALOG,
     SEGMENTS,
+    STORED_TYPES,
     Column,
     ask,
     composed_sql,
@@ -33,9 +35,9 @@ from embedtopics.retrieval.storage._catalog import (
     merge_log,
     present,
     read_columns,
-    read_meta,
     read_numbers,
     read_settings,
+    read_stamp,
     reading,
     select_documents,
 )
@@ -111,7 +113,7 @@ class Collection:
 
     def stamp(self) -> str:
         """Return the stamp of the newest version; a copy has the same stamp."""
-        return ask(self.folder, lambda connection: str(read_meta(connection, "stamp")))
+        return ask(self.folder, read_stamp)
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of the collection."""
@@ -189,8 +191,12 @@ class Collection:
             parameters.append(json.dumps(numbers.tolist()))
 
         def count(connection: sqlite3.Connection) -> Counter[Any]:
-            rows = connection.execute(f"{query} GROUP BY 1", parameters)
-            return Counter({bool(v) if column.kind == "boolean" else v: n for v, n in rows})
+            counts: Counter[Any] = Counter()
+            for stored, n in connection.execute(f"{query} GROUP BY 1", parameters):
+                if not isinstance(stored, STORED_TYPES[column.kind]):
+                    raise damage(CATALOG, f"a value of {name[:100]!r} is no {column.kind}")
+                counts[bool(stored) if column.kind == "boolean" else stored] += n
+            return counts
 
         return ask(self.folder, count)
 

@@ -17,9 +17,10 @@ from embedtopics.retrieval.storage._catalog import (
     SEGMENTS,
     ask,
     damage,
-    read_meta,
     read_numbers,
     read_settings,
+    read_stamp,
+    read_version,
 )
 
 PASSAGES = "passages.npz"
@@ -124,6 +125,12 @@ def read_passages(folder: Path) -> tuple[Int64Array, Int32Array]:
             documents, spans = arrays["documents"], arrays["spans"]
         if documents.ndim != 1 or spans.shape != (len(documents), 2):
             raise ValueError(f"arrays of the shapes {documents.shape} and {spans.shape}")
+        if not {documents.dtype.kind, spans.dtype.kind} <= {"i"}:
+            raise ValueError(f"arrays of {documents.dtype} and {spans.dtype}")
+        if not len(documents) or documents[0] < 0 or (np.diff(documents) < 0).any():
+            raise ValueError("documents that do not ascend")
+        if (spans[:, 0] < 0).any() or (spans[:, 1] < spans[:, 0]).any():
+            raise ValueError("passages that end before they begin")
     except FileNotFoundError:
         raise
     except Exception as error:  # damaged zip files and arrays fail in many ways
@@ -220,8 +227,8 @@ def _read_version(connection: sqlite3.Connection, folder: Path, cache: PassageCa
         files.setdefault(file.segment, []).append(file)
     removed = read_numbers(connection, "SELECT number FROM removed ORDER BY number")
     views, used, n_documents = [], {}, 0
-    query = "SELECT number, n_living FROM segments ORDER BY number"
-    for number, n_living in connection.execute(query):
+    names = "number, first, last, n_passages, n_living, n_files"
+    for number, *stored in connection.execute(f"SELECT {names} FROM segments ORDER BY number"):
         below, of_files = segment_folder(folder, number), tuple(files.get(number, ()))
         checksum = next((file.sha256 for file in of_files if file.path == PASSAGES), None)
         if checksum is None:
@@ -229,14 +236,18 @@ def _read_version(connection: sqlite3.Connection, folder: Path, cache: PassageCa
         documents, spans = used[checksum] = cache.get(checksum) or read_passages(below)
         alive = ~np.isin(documents, removed)
         alive.flags.writeable = False
+        n_living = int(np.count_nonzero(np.diff(documents[alive], prepend=-1)))
+        expected = [*documents[[0, -1]].tolist(), len(documents), n_living, len(of_files)]
+        if stored != expected:
+            raise damage(CATALOG, f"its numbers of the segment {below.name} do not fit its files")
         views.append(SegmentView(below.name, below, documents, spans, alive, of_files))
         n_documents += n_living
     for checksum in cache.keys() - used.keys():
         cache.pop(checksum, None)
     cache.update(used)
     return Snapshot(
-        int(read_meta(connection, "version")),
-        str(read_meta(connection, "stamp")),
+        read_version(connection),
+        read_stamp(connection),
         read_settings(connection),
         tuple(views),
         n_documents,

@@ -97,7 +97,9 @@ def test_what_does_not_belong_together(folder, statement, said):
     [
         ("UPDATE meta SET value = value || ' ' WHERE name = 'settings'", "differ from"),
         ("DELETE FROM meta WHERE name = 'stamp'", "has no stamp"),
-        ("UPDATE meta SET value = 'x' WHERE name = 'version'", "invalid literal"),
+        ("UPDATE meta SET value = 'x' WHERE name = 'version'", "no number"),
+        ("UPDATE meta SET value = -1 WHERE name = 'version'", "no number"),
+        ("UPDATE meta SET value = 7 WHERE name = 'stamp'", "no text"),
         (
             "UPDATE files SET path = '../../' || path WHERE path != 'passages.npz'",
             "outside the index",

@@ -64,8 +64,8 @@ def over_time(
     ----------
     trends : TopicTrends
     topics : sequence of int or str, optional
-        Topics by id or label, in the order to draw, -1 for no topic. By default the 15 largest topics, or with
-        `changes` those that change, by significance, before the largest.
+        Topics by id or label, in the order to draw, -1 for no topic. By default the 15 largest
+        topics, or with `changes` those that change, by significance, before the largest.
     changes : DataFrame, optional
         From `embedtopics.topics.changes`; panels then show the verdicts.
 

@@ -235,7 +235,8 @@ def sample_documents(
     ----------
     result : TopicResult
     topic : int or str
-        Topic by id or label; -1 for documents in no topic, where "central" means the largest share of none.
+        Topic by id or label; -1 for documents in no topic, where "central" means the largest share
+        of none.
     strategy : {"central", "representative", "boundary", "random"}
         - "central": nearest to the topic's centroid, without near-duplicates.
         - "representative": central and diverse; the first five of a topic are its representatives.

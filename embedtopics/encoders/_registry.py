@@ -19,6 +19,7 @@ from embedtopics.encoders._base import (
 )
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._contract import BaseEncoder, as_encoder
+from embedtopics.encoders._order import MIN_SHARE_IN_PLACE, dense, share_in_place
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
 from embedtopics.encoders.sentence._running import has_gpu
@@ -240,7 +241,9 @@ def check_space(
 ) -> None:
     """Make sure that an encoder's vectors of texts are similar to given unit vectors."""
     texts, vectors = texts[:N_COMPARED], vectors[:N_COMPARED]
-    if not _median_cosine(encoder, texts, vectors, otherwise=0.0) >= MIN_GIVEN_COSINE:
+    is_similar = _median_cosine(encoder, texts, vectors, otherwise=0.0) >= MIN_GIVEN_COSINE
+    share = share_in_place(encoder, texts, vectors)
+    if not is_similar or (share is not None and share < MIN_SHARE_IN_PLACE):
         expected = f"that of the given embeddings ({vectors.shape[1]} dimensions)"
         raise InputError("encoder", expected, encoder.name, remedy)
 
@@ -258,9 +261,7 @@ def _cosines(encoder: BaseEncoder, texts: Sequence[str], vectors: FloatArray) ->
     if not len(texts):
         return np.zeros(0), np.zeros(0, dtype=np.bool_)
     encoded: Any = encoder.uncached.encode_with_report(list(texts), show_progress=False).embeddings
-    if hasattr(encoded, "toarray"):
-        encoded = encoded.toarray()
-    encoded = unit_vectors(np.asarray(encoded, dtype=np.float32))
+    encoded = unit_vectors(np.asarray(dense(encoded), dtype=np.float32))
     if encoded.shape != vectors.shape:
         return np.full(len(texts), -1.0), np.zeros(len(texts), dtype=np.bool_)
     is_empty = ~encoded.any(axis=1) & ~vectors.any(axis=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,8 +22,9 @@ from embedtopics.corpus._windows import split_into_passages
 from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder
+from embedtopics.encoders._order import check_order
 from embedtopics.encoders._registry import describe_encoder, resolve_encoder
-from embedtopics.errors import InputError, Remedy
+from embedtopics.errors import EmbedTopicsError, InputError, Remedy
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.retrieval._bm25 import LexicalSettings, build_lexical, lexical_settings
 from embedtopics.retrieval._reader import IndexReader, checked_vectors, encode_texts, write_sum
@@ -272,6 +274,7 @@ def _build_in(folder: Path, corpus: Corpus, options: BuildOptions) -> IndexBuild
         show_progress=options.show_progress,
     )  # fmt: skip
     notes += [] if embeddings is not None or resolved is None else resolved.decisions
+    notes += [] if embeddings is None else _check_order(resolved, corpus, prepared)
     words_only = resolved is None and embeddings is None
     dense = DenseSettings("flat") if words_only else options.dense
     names = ("encoder", "encoder_fingerprint", "encoder_space", "encoder_settings")
@@ -318,6 +321,15 @@ def _encoder_for(
             found=f"{width[0]}", remedy=Remedy("encoder", None, "give the one that made them"),
         )  # fmt: skip
     return resolved
+
+
+def _check_order(encoder: BaseEncoder | None, corpus: Corpus, prepared: Passages) -> list[Decision]:
+    """Refuse given vectors that the encoder does not make of the texts in this order."""
+    if encoder is None:
+        return []
+    texts = [corpus.texts[position] for position in prepared.positions.tolist()]
+    note = check_order(encoder.reading("document"), texts, prepared.vectors)
+    return [] if note is None else [note]
 
 
 def _write(
@@ -381,9 +393,16 @@ def add(
         passages=settings["passages"], embeddings=embeddings, width=width,
         show_progress=show_progress,
     )  # fmt: skip
+    notes: list[Decision] = []
+    if embeddings is not None:
+        encoder: BaseEncoder | None = None
+        with suppress(EmbedTopicsError):  # the encoder of the index is unknown, or not there
+            encoder = reader.encoder
+        notes = _check_order(encoder, corpus, prepared)
     dense = DenseSettings.from_json(settings["dense"])
     lexical = LexicalSettings.from_json(settings["lexical"])
-    return (*prepared.decisions, *_write(collection, corpus, prepared, dense, lexical, update))
+    notes += _write(collection, corpus, prepared, dense, lexical, update)
+    return (*prepared.decisions, *notes)
 
 
 def compact(collection: Collection) -> bool:

@@ -100,7 +100,8 @@ class SearchIndex:
         encoder : str, path, Encoder or None
             With None and without `embeddings`, only lexical search is possible.
         embeddings : array_like of shape (n_rows, n_dimensions), optional
-            Vectors of the rows from `encoder`; texts are then not split into passages.
+            Vectors of the rows from `encoder`; texts are then not split into passages. The encoder
+            encodes a sample of the texts, and vectors in another order are refused.
         passages : bool
             Split a text that exceeds the maximum length of the encoder into overlapping passages
             of whole sentences. A document appears once, with its best passage. If False, the

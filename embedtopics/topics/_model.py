@@ -195,7 +195,8 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             which the decisions record; for topics that follow them pass
             ``constraints=PartialLabels(y)``. Anything else is refused.
         embeddings : array_like of shape (n_rows, n_dimensions), optional
-            Vectors of the rows, in their order; they replace those of the encoder.
+            Vectors of the rows, in their order; they replace those of the encoder. If an encoder is
+            given too, it encodes a sample of the texts, and vectors in another order are refused.
 
         Returns
         -------
@@ -350,10 +351,15 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
 
     def _assign(self, X: Any, embeddings: npt.ArrayLike | None) -> Assignment:
         result, corpus = self._fitted(), Corpus.of(X)
-        # If all texts are of the fit, no encoder is needed.
-        if embeddings is not None or (known_documents(result, corpus) >= 0).all():
-            return assign(result, corpus, embeddings=embeddings)
         of_fit = getattr(self, "_of_fit", None)
+        if embeddings is not None:
+            encoder = None
+            if of_fit is not None and of_fit[0] is self.encoder:
+                encoder = of_fit[1]
+            return assign(result, corpus, embeddings=embeddings, encoder=encoder)
+        # If all texts are of the fit, no encoder is needed.
+        if (known_documents(result, corpus) >= 0).all():
+            return assign(result, corpus)
         if of_fit is None or of_fit[0] is not self.encoder:
             self._of_fit = of_fit = (self.encoder, encoder_of_fit(result, self.encoder))
         return assign(result, corpus, encoder=of_fit[1])

@@ -23,7 +23,7 @@ from embedtopics.corpus.results import DistinctDocuments, Encoding, LanguageShar
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder
-from embedtopics.encoders._registry import GIVEN, check_space, describe_encoder
+from embedtopics.encoders._registry import GIVEN, describe_encoder
 from embedtopics.encoders.sentence._encoder import UNREAD
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
@@ -62,7 +62,7 @@ from embedtopics.topics._vectors import (
     UniqueVectors,
     encode_documents,
     encode_uncached,
-    given_vectors,
+    given_documents,
     merge_near_duplicates,
     spread_graph,
 )
@@ -198,23 +198,10 @@ def _encode(
     """Return the documents' unit vectors, the settings to record, and an encoder of other texts."""
     documents = corpus.distinct()
     if embeddings is not None:
-        vectors, n_conflicts = given_vectors(embeddings, corpus)
-        log.note("encoder", "given", True, "The embeddings were given, not computed here.")
-        if n_conflicts:
-            message = spell_count(n_conflicts, "repeated text has", "repeated texts have")
-            message += " different embeddings; all rows of a text use one of them."
-            log.note("encoder", "conflicting_embeddings", n_conflicts, message)
-
-        def encode_like_given(names: Sequence[str]) -> FloatArray:
-            remedy = "give the encoder that computed the embeddings, TopicModel(encoder)"
-            if not stages.has_encoder:
-                remedy += ", or ZeroShot(embeddings=)"
-                raise InputError("encoder", "given to encode names", None, remedy)
-            encoder = stages.make_encoder(texts)
-            check_space(encoder, texts, vectors, f"{remedy}, or leave embeddings out")
-            return encode_uncached(encoder, names)
-
-        return vectors, {"encoder": GIVEN}, encode_like_given
+        make_encoder = stages.make_encoder if stages.has_encoder else None
+        vectors, encode, notes = given_documents(embeddings, corpus, texts, make_encoder)
+        log.decisions += notes
+        return vectors, {"encoder": GIVEN}, encode
     encoder = stages.make_encoder(texts)
     shares = log.languages or LanguageShares(
         {code: 1 / len(languages) for code in languages}, len(texts)

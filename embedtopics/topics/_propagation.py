@@ -14,7 +14,8 @@ from embedtopics._utils.checks import is_number
 from embedtopics._utils.machine import in_parts
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.errors import InputError
+from embedtopics.encoders._order import MIN_ORDERED, check_order
+from embedtopics.errors import EmbedTopicsError, InputError
 from embedtopics.neighbors._graph import EXACT_LIMIT, nearest
 from embedtopics.neighbors._queries import QuerySearch
 from embedtopics.neighbors.results import NeighborGraph
@@ -486,6 +487,7 @@ def vectors_of(
     """Return the unit vectors of some documents of a corpus, given or encoded."""
     if embeddings is not None:
         vectors, _ = given_vectors(embeddings, corpus, documents)
+        _check_given(result, corpus, documents, vectors, encoder)
     else:
         model, texts = encoder_of_fit(result, encoder), corpus.document_texts()
         rows = corpus.distinct().first_rows[documents]
@@ -497,6 +499,27 @@ def vectors_of(
         remedy = "compute them with the encoder of the fit"
         raise InputError("embeddings", expected, vectors.shape[1], remedy)
     return vectors
+
+
+def _check_given(
+    result: TopicResult,
+    corpus: Corpus,
+    documents: Int64Array,
+    vectors: FloatArray,
+    encoder: Encoder | str | None,
+) -> None:
+    """Refuse given vectors that the encoder of the fit would not make of these texts."""
+    if len(documents) < MIN_ORDERED or vectors.shape[1] != result.embeddings.shape[1]:
+        return
+    try:
+        model = encoder_of_fit(result, encoder)
+    except EmbedTopicsError:
+        # The fit was on given embeddings too, or its encoder is not there: nothing is known.
+        if encoder is not None:
+            raise
+        return
+    texts = corpus.document_texts()
+    check_order(model, [texts[document] for document in documents], vectors)
 
 
 def min_margin_of(result: TopicResult) -> float:

@@ -19,13 +19,17 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import checked_choice
+from embedtopics._utils.display import spell_count
 from embedtopics.clustering._resolution import automatic_min_cluster_size, place_numbers
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Encoding
+from embedtopics.decisions import Decision
 from embedtopics.encoders._contract import BaseEncoder
+from embedtopics.encoders._order import check_order
 from embedtopics.encoders._registry import (
     GIVEN,
     check_encoder,
+    check_space,
     encoder_from_settings,
     resolve_encoder,
 )
@@ -82,6 +86,39 @@ def given_vectors(
                 rows[place] = same[np.lexsort(candidates.T[::-1])[0]]
                 n_conflicts += 1
     return unit_rows(array, rows=rows), n_conflicts
+
+
+def given_documents(
+    embeddings: npt.ArrayLike,
+    corpus: Corpus,
+    texts: Sequence[str],
+    make_encoder: Callable[[Sequence[str]], BaseEncoder] | None,
+) -> tuple[FloatArray, Callable[[Sequence[str]], FloatArray], list[Decision]]:
+    """Return the unit vectors of the documents of a fit, an encoder of names, and decisions.
+
+    `make_encoder` makes the encoder that the caller named beside the embeddings, if any.
+    """
+    vectors, n_conflicts = given_vectors(embeddings, corpus)
+    given = "The embeddings were given, not computed here."
+    notes = [Decision("encoder", "given", True, given)]
+    if n_conflicts:
+        message = spell_count(n_conflicts, "repeated text has", "repeated texts have")
+        message += " different embeddings; all rows of a text use one of them."
+        notes.append(Decision("encoder", "conflicting_embeddings", n_conflicts, message))
+    if make_encoder is not None:
+        note = check_order(make_encoder(texts), texts, vectors)
+        notes += [] if note is None else [note]
+
+    def encode_like_given(names: Sequence[str]) -> FloatArray:
+        remedy = "give the encoder that computed the embeddings, TopicModel(encoder)"
+        if make_encoder is None:
+            remedy += ", or ZeroShot(embeddings=)"
+            raise InputError("encoder", "given to encode names", None, remedy)
+        encoder = make_encoder(texts)
+        check_space(encoder, texts, vectors, f"{remedy}, or leave embeddings out")
+        return encode_uncached(encoder, names)
+
+    return vectors, encode_like_given, notes
 
 
 def encode_documents(

@@ -178,7 +178,10 @@ def test_codes_survive_parts_and_compaction():
     texts = [f"number {i}" for i in range(n)]
     ids = [str(i) for i in range(n)]
     made = Corpus(texts, ids=ids)
-    index = build(made.take(range(1200)), embeddings=vectors[:1200], kind="ivf", encoder=Tiny16())
+    index = SearchIndex.build(
+        made.take(range(1200)), embeddings=vectors[:1200], kind="ivf", encoder=None,
+        languages=["en"], show_progress=False,
+    )  # fmt: skip
     index.add(made.take(range(1200, n)), embeddings=vectors[1200:], show_progress=False)
     index.remove(ids[::3])
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -193,12 +196,6 @@ def test_codes_survive_parts_and_compaction():
                 assert hit.score == pytest.approx(near[int(hit.id)], abs=2e-3)
         index.compact()
     assert index.measured[0]["kind"] in ("ivf", "flat") and len(index.measured) == 1
-
-
-class Tiny16(Tiny):
-    def __init__(self):
-        super().__init__()
-        self.dimensions = 16
 
 
 def test_a_temporary_index_goes_with_its_object(documents):

@@ -224,7 +224,7 @@ def test_names_are_encoded_as_the_texts_were(toy, theme_vectors):
         assert result.settings["constraints"]["names"] == constraints.names
     with refuses("encoder"):
         et.TopicModel(constraints=constraints).fit(texts, embeddings=vectors)
-    with refuses("encoder"):
+    with refuses("embeddings"):
         turned = np.roll(vectors, 5, axis=1)
         et.TopicModel(Table(table), constraints=constraints).fit(texts, embeddings=turned)
     with refuses("encoder"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise
@@ -157,6 +157,8 @@ def checked_spans(spans: Any, text: str, names: Sequence[str]) -> tuple[tuple[st
     """Return the parts of a text in order, or refuse them."""
     parts: list[tuple[str, int, int]] = []
     expected = "(label, begin, end), in characters of the text"
+    if isinstance(spans, str | Mapping) or not isinstance(spans, Iterable):
+        raise InputError("spans", f"a list of {expected}", spans)
     for row, span in enumerate(spans):
         if not isinstance(span, (list, tuple)) or len(span) != 3:
             raise InputError("spans", expected, span, row=row)

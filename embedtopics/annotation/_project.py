@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.display import spell_count
 from embedtopics.annotation import _estimates
+from embedtopics.annotation._answers import Records
 from embedtopics.annotation._codebook import (
     KINDS,
     Label,
@@ -22,8 +22,10 @@ from embedtopics.annotation._codebook import (
     count_order,
     read_labels,
 )
-from embedtopics.annotation._journal import KIND, NAME, VERSION, Journal, Records, read_events
-from embedtopics.annotation._loop import STRATEGIES, TeachingLoop
+from embedtopics.annotation._events import KIND, VERSION
+from embedtopics.annotation._journal import Journal, read_journal
+from embedtopics.annotation._journal_lines import write_lines
+from embedtopics.annotation._loop import STRATEGIES, STREAMS, TeachingLoop
 from embedtopics.annotation._state import StudyState, StudyTexts
 from embedtopics.annotation.results import AnnotatorAgreement, Stopping, StudyReport, TextToLabel
 from embedtopics.corpus import Corpus
@@ -62,8 +64,8 @@ class AnnotationProject:
     labels : sequence of str, Label or mapping, or mapping of name to definition; optional
         The codebook, in the order of an ordinal scale. Optional for an existing study.
     folder : path
-        Folder of ``journal.jsonl``. Labels are stored with the hashes of their texts, so they
-        survive changes of the corpus.
+        Folder of ``journal.sqlite``. Labels are stored with the hashes of their texts, so they
+        survive changes of the corpus. A ``journal.jsonl`` of a former version is copied into it.
     kind : {"single", "several", "ordinal", "spans"}
         One label a text, any number of labels, one of an ordered scale (lowest first), or labelled
         parts of the text. For "spans", the model and the shares use the labels that occur in a
@@ -90,7 +92,8 @@ class AnnotationProject:
         The design, fixed when the study began.
     codebook : tuple of Label
     decisions : tuple of Decision
-        A repaired journal, labelled texts that left the corpus, rows with equal texts.
+        A copied journal of a former version, labelled texts that left the corpus, rows with equal
+        texts.
 
     Raises
     ------
@@ -98,7 +101,8 @@ class AnnotationProject:
         Repeated labels or keys, a folder that another process has open, or a design or kind other
         than that of the existing study.
     CorruptFileError
-        A damaged journal, or a journal of a newer version.
+        A journal that was changed or damaged, another file in its place, or a journal of a newer
+        version. The file stays as it is.
 
     Examples
     --------
@@ -131,20 +135,19 @@ class AnnotationProject:
         design = None if design is None else design.checked()
         if kind is not None:
             checked_choice(kind, "kind", KINDS)
+        path = Path(os.path.realpath(folder))
         has_pairs = pairs
-        with suppress(InputError):  # a new study
-            has_pairs = Records(read_events(Path(folder) / NAME)[0]).pairs
+        if events := read_journal(path):
+            has_pairs = Records(events).pairs
         if pairs and not has_pairs:
             raise InputError("pairs", "left out: the study in the folder has single texts", pairs)
         vectors = texts.encode(encoder, has_pairs)
-        journal = Journal(Path(os.path.realpath(folder)))
+        journal = Journal(path)
         try:
             if not journal.events:
                 design = design or StudyDesign().checked()
                 _begin(journal, texts, codebook, design, labels_kind=kind or "single", pairs=pairs)
-            records = Records(journal.events[0])
-            for event in journal.events[1:]:
-                records.apply(event)
+            records = Records(journal.events)
             _check_unchanged(records, codebook, kind, design)
         except BaseException:
             journal.close()
@@ -219,7 +222,7 @@ class AnnotationProject:
         InputError
             An unknown text, label or stream, or a journal that cannot be written.
         """
-        names = (labels,) if isinstance(labels, str) else tuple(labels)
+        names = _names_in(labels)
         if any(isinstance(name, PredictedLabel) for name in names):
             remedy = "pass a language model's labels to a Measurement as predictions"
             raise InputError("labels", "given by people", labels, remedy)
@@ -235,6 +238,8 @@ class AnnotationProject:
             checked_choice(name, "labels", choices)
         if not self.state.is_multilabel and len(names) != 1:
             raise InputError("labels", "one label", list(names))
+        if stream is not None:
+            checked_choice(stream, "stream", STREAMS)
         ordered = [name for name in choices if name in names]
         fields: dict[str, Any] = {"labels": ordered, "unsure": bool(unsure), "note": note}
         if kind == "spans":
@@ -255,17 +260,17 @@ class AnnotationProject:
         if not isinstance(note, str) or len(note) > MAX_NOTE or replace_surrogates(note) != note:
             raise InputError("note", f"text of at most {MAX_NOTE:,} characters", note)
         texts = self.state.texts
-        id, n_texts = texts.documents.ids[texts.row_of[key]], len(texts)
+        id = replace_surrogates(texts.documents.ids[texts.row_of[key]])
         with self.state.lock:
             stream = stream or self.loop.stream_of(key)
             self.state.record(
-                "answer", text=key, id=id, by=by, stream=stream, n_texts=n_texts, **fields
+                "answer", text=key, id=id, by=by, stream=stream, n_texts=len(texts), **fields
             )
             self.loop.answered(key)
 
     def _check_key(self, key: str) -> None:
-        if key not in self.state.texts.row_of:
-            raise InputError("key", "of a text of the corpus", key)
+        if not isinstance(key, str) or key not in self.state.texts.row_of:
+            raise InputError("key", "the key of a text of the corpus", key)
 
     def undo(self, *, by: str = "annotator", holder: str | None = None) -> TextToLabel | None:
         """Undo the last answer of an annotator and return its text, None without any answer.
@@ -293,13 +298,15 @@ class AnnotationProject:
         InputError
             A text is not in the corpus; the message names its row.
         """
+        if isinstance(keys, str) or not isinstance(keys, Iterable):
+            raise InputError("keys", "a list of keys or ids of texts", keys)
         texts = self.state.texts
         rows = zip(texts.corpus.ids, texts.of_row.tolist(), strict=True)
         key_by_id = {id: texts.keys[row] for id, row in rows if row >= 0}
         row_of = texts.row_of
         requested: list[str] = []
         for row, key in enumerate(keys):
-            if key not in row_of and key not in key_by_id:
+            if not isinstance(key, str) or (key not in row_of and key not in key_by_id):
                 raise InputError("keys", "keys or ids of texts of the corpus", key, row=row)
             requested.append(str(key) if key in row_of else key_by_id[key])
         with self.state.lock:
@@ -318,28 +325,28 @@ class AnnotationProject:
         InputError
             The other study has another kind or other labels.
         CorruptFileError
-            The journal of the other study is damaged.
+            The journal of the other study is damaged, or another file.
         """
-        header, *events = read_events(Path(folder) / NAME)
-        other, records = Records(header), self.state.records
-        for event in events:
-            other.apply(event)
+        events = read_journal(Path(os.path.realpath(folder)))
+        if not events:
+            raise InputError("folder", "the folder of a study with events", os.fspath(folder))
+        other, records = Records(events), self.state.records
         if (other.kind, other.names) != (records.kind, records.names):
             expected = f"a study of {records.kind} labels {', '.join(records.names)}"
             description = f"{other.kind}: {', '.join(other.names)}"
             raise InputError("folder", expected, found=description)
         answers = [answer for text in other.answers for answer in other.current(text).values()]
-        n_new = 0
+        new: list[dict[str, Any]] = []
         with self.state.lock:
             for answer in sorted(answers, key=lambda one: one.number):
                 name = checked_annotator(answer.by)
                 present = records.current(answer.text).get(name)
                 if present is None or present.time < answer.time:
-                    fields = {**vars(answer), "by": name, "n_texts": len(self.state.texts)}
+                    fields = {"event": "answer", "n_texts": len(self.state.texts), **vars(answer)}
                     del fields["number"]
-                    self.state.record("answer", **fields)
-                    n_new += 1
-        return n_new
+                    new.append(fields)
+            self.state.record_all(new)
+        return len(new)
 
     def classifier(self, method: str | None = None, **options: Any) -> TextClassifier:
         """Return a text classifier fitted to all labels but rare ones and those of test texts.
@@ -431,6 +438,16 @@ class AnnotationProject:
             frame["label"] = [one if one is None else "|".join(one) for one in frame["label"]]
         return write_table(frame, os.fspath(path), name="labels")
 
+    def export_journal(self, path: str | os.PathLike[str]) -> Path:
+        """Write the journal as lines of JSON, to read it or to keep it in a repository.
+
+        Every event is a line with its time and a digest, which depends on all lines before it. A
+        folder that holds these lines alone, as ``journal.jsonl``, is opened like the study.
+        """
+        with self.state.lock:
+            rows = self.state.journal.rows()
+        return write_lines(rows, path)
+
     def progress(self) -> dict[str, int]:
         """Return the numbers of distinct texts by status.
 
@@ -438,6 +455,15 @@ class AnnotationProject:
         (labelled count texts), sample_without_label, and test.
         """
         return self.state.progress()
+
+
+def _names_in(labels: Any) -> tuple[Any, ...]:
+    """Return one label or several as a tuple."""
+    if isinstance(labels, str):
+        return (labels,)
+    if isinstance(labels, Mapping | bytes) or not isinstance(labels, Iterable):
+        raise InputError("labels", "a label or a list of labels", labels)
+    return tuple(labels)
 
 
 def _begin(
@@ -477,7 +503,10 @@ def _decisions(state: StudyState) -> tuple[Decision, ...]:
     n_absent = sum(text not in state.texts.row_of for text in state.records.answers)
     repeats = spell_count(state.texts.n_repeats, "row repeats", "rows repeat")
     notes = [
-        ("mended", state.journal.n_repaired, "The journal's incomplete last line was removed."),
+        ("converted", state.journal.n_converted, f"{state.journal.n_converted:,} events were "
+         "copied from journal.jsonl to journal.sqlite, which is the journal from now on."),
+        ("torn", state.journal.n_torn, "A crash had cut off the last line of journal.jsonl, whose "
+         "event was not confirmed. The line was left out, and the file was left as it is."),
         ("gone", n_absent, f"{n_absent:,} labelled texts are no longer in the corpus, or have "
          "changed. Their labels are stored but not used."),
         ("duplicates", state.texts.n_repeats,

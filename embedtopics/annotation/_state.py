@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
+from embedtopics.annotation._answers import Records
 from embedtopics.annotation._codebook import KINDS, MULTILABEL, count_order
-from embedtopics.annotation._journal import Journal, Records
+from embedtopics.annotation._journal import Journal
 from embedtopics.annotation.results import TextToLabel
 from embedtopics.classification._heads import (
     DEFAULT_STRENGTH,
@@ -202,8 +203,13 @@ class StudyState:
 
     def record(self, event: str, **fields: Any) -> None:
         """Write an event to disk, then apply it."""
+        self.record_all([{"event": event, **fields}])
+
+    def record_all(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        """Write events to disk at once, then apply them."""
         with self.lock:
-            self.records.apply(self.journal.add(event, **fields))
+            for event in self.journal.add_all(entries):
+                self.records.apply(event)
 
     def labelled(self) -> dict[str, tuple[str, ...]]:
         """Return the labels of each labelled text of the corpus."""

@@ -1,5 +1,7 @@
 """A study of the toy texts, and a coder who knows the answers."""
 
+from contextlib import contextmanager
+
 import pytest
 
 from embedtopics.annotation import AnnotationProject, StudyDesign
@@ -38,6 +40,17 @@ def code(study, truth, n, by="annotator"):
         study.label(text.key, truth[text.text], by=by)
         given.append(text)
     return given
+
+
+@contextmanager
+def full_disk(study):
+    """Let the journal of a study grow by nothing."""
+    connection = study.state.journal._connection
+    (n_pages,) = connection.execute("PRAGMA page_count").fetchone()
+    (most,) = connection.execute("PRAGMA max_page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count = {n_pages}")
+    yield
+    connection.execute(f"PRAGMA max_page_count = {most}")
 
 
 small = StudyDesign(n_test=5)

@@ -1,10 +1,5 @@
-"""The journal keeps what it confirmed; the codebook, annotators, tables and undo."""
+"""A study: its codebook, annotators, tables and undo; for its journal see test_journal.py."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,11 +8,9 @@ import pytest
 
 from embedtopics.annotation import AnnotationProject, Label, StudyDesign
 from embedtopics.annotation._codebook import permanent_numbers
-from embedtopics.annotation._journal import Journal
 from embedtopics.corpus import Corpus
-from embedtopics.errors import CorruptFileError
-from tests.annotation.conftest import NAMES, code
-from tests.factories import FULL_DISK, each, raising, refuses
+from tests.annotation.conftest import code, full_disk
+from tests.factories import each, refuses
 
 
 def test_answers_are_there_when_the_study_is_opened_again(begin, truth):
@@ -33,71 +26,6 @@ def test_answers_are_there_when_the_study_is_opened_again(begin, truth):
     assert [label.key for label in again.codebook] == ["1", "2", "3"]
 
 
-@pytest.mark.parametrize(
-    "tail", [b'{"event": "ans', b'{"event": "answer"}garbage\n', b"\x00\x00\n"]
-)
-def test_a_torn_last_line_is_mended_and_nothing_else_lost(begin, truth, tail, tmp_path):
-    study = begin()
-    code(study, truth, 3)
-    study.close()
-    path = tmp_path / "study/journal.jsonl"
-    whole = path.read_bytes()
-    path.write_bytes(whole + tail)
-    again = begin(labels=None)
-    assert path.read_bytes() == whole and len(again.to_frame()) == 3
-    assert [one.name for one in again.decisions] == ["mended"]
-    code(again, truth, 1)
-    assert path.read_bytes().startswith(whole)
-
-
-def test_damage_and_newer_versions_are_refused(begin, truth, tmp_path):
-    code(study := begin(), truth, 3)
-    study.close()
-    path = tmp_path / "study/journal.jsonl"
-    lines = path.read_text().splitlines()
-    for number, changed in [
-        (1, lines[1][:-4]), (0, lines[0].replace('"version": 1', '"version": 2')),
-        (0, lines[0].replace("embedtopics annotation", "other")),
-        (1, lines[1].replace('"by"', '"who"')), (1, '{"event": "unknown", "n": 1}'),
-    ]:  # fmt: skip
-        path.write_text("\n".join([*lines[:number], changed, *lines[number + 1 :]]) + "\n")
-        with pytest.raises(CorruptFileError):
-            begin(labels=None)
-    path.write_text("\n".join(lines) + "\n")
-    begin(labels=None)
-
-
-KILLED = """
-import sys
-from pathlib import Path
-from embedtopics.annotation._journal import Journal
-journal = Journal(Path(sys.argv[1]))
-if not journal.events:
-    journal.add("study", kind="embedtopics annotation", version=1)
-print("ready", flush=True)
-while True:
-    print(journal.add("answer", note="x" * 300)["n"], flush=True)
-"""
-
-
-def test_a_killed_process_loses_nothing_that_it_confirmed(tmp_path):
-    confirmed = -1
-    for delay in range(1, 6):
-        process = subprocess.Popen([sys.executable, "-c", KILLED, tmp_path / "study"],
-                                   stdout=subprocess.PIPE)  # fmt: skip
-        lines = [process.stdout.readline() for _ in range(3 + 11 * delay)]
-        os.kill(process.pid, signal.SIGKILL)
-        lines += process.stdout.read().splitlines(keepends=True)
-        process.wait()
-        process.stdout.close()
-        numbers = [int(line) for line in lines if line.strip().isdigit() and line.endswith(b"\n")]
-        confirmed = max(confirmed, *numbers)
-        journal = Journal(tmp_path / "study")
-        assert [event["n"] for event in journal.events] == list(range(len(journal.events)))
-        assert len(journal.events) > confirmed
-        journal.close()
-
-
 def test_one_process_at_a_time_has_a_study(begin):
     study = begin()
     with refuses(""):
@@ -106,17 +34,15 @@ def test_one_process_at_a_time_has_a_study(begin):
     begin()
 
 
-def test_a_full_disk_loses_only_what_it_refused(begin, truth, monkeypatch):
+def test_a_full_disk_loses_only_what_it_refused(begin, truth):
     study = begin()
     code(study, truth, 2)
     text = study.next()
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", raising(FULL_DISK))
-        with refuses("") as caught:
-            study.label(text.key, "fruit")
-        assert "No space left" in str(caught.value)
+    with full_disk(study), refuses("") as caught:
+        study.label(text.key, "fruit", note="x" * 10_000)
+    assert "is full" in str(caught.value)
     assert len(study.to_frame()) == 2
-    study.label(text.key, "fruit")
+    study.label(text.key, "fruit", note="x" * 10_000)
     study.close()
     assert len(begin(labels=None).to_frame()) == 3
 
@@ -185,9 +111,15 @@ def test_answers_that_are_refused_leave_no_trace(begin):
         ("key", {"key": "0" * 32}), ("labels", {"labels": "pear"}), ("labels", {"labels": []}),
         ("labels", {"labels": ["fruit", "chess"]}), ("by", {"by": "two\nlines"}),
         ("note", {"note": "x" * 10_001}), ("note", {"note": "\ud800"}),
+        ("key", {"key": [key]}), ("labels", {"labels": {"fruit": 1}}), ("labels", {"labels": 5}),
+        ("labels", {"labels": b"fruit"}), ("spans", {"labels": (), "spans": 5}),
+        ("spans", {"labels": (), "spans": {"fruit": 1}}), ("stream", {"stream": "other"}),
     ]:  # fmt: skip
         with refuses(parameter):
             study.label(**{"key": key, "labels": "fruit", **arguments})
+    for keys in (5, key, [[key]]):
+        with refuses("keys", row=0 if isinstance(keys, list) else None):
+            study.queue(keys)
     assert study.to_frame().empty
     for corpus in (["one text"], ["same", "same"], ["", None]):
         with refuses("corpus"):
@@ -242,14 +174,6 @@ def test_labels_are_exported(begin, tmp_path, kind):
         assert table["id"].astype(str).tolist() == study.to_frame()["id"].tolist()
         if suffix == "csv":
             assert table["label"][0] == ("fruit|chess" if kind == "several" else "fruit")
-
-
-def test_the_journal_is_lines_of_plain_json(begin, truth, tmp_path):
-    study = begin([*NAMES[:2], "échecs\u2028"])
-    text = study.next()
-    study.label(text.key, "échecs\u2028".strip(), note="\u2028 ja")
-    lines = (tmp_path / "study/journal.jsonl").read_bytes().decode("ascii").splitlines()
-    assert [json.loads(line)["event"] for line in lines] == ["study", "answer"]
 
 
 def test_permanent_numbers_are_uniform_and_do_not_depend_on_other_texts():

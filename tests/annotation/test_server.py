@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from embedtopics.annotation import serve
-from tests.annotation.conftest import NAMES
-from tests.factories import FULL_DISK, raising, refuses
+from tests.annotation.conftest import NAMES, full_disk
+from tests.factories import refuses
 from tests.report.driving import IN_A_BROWSER, Browser, check_console, check_requests, fetch, served
 
 ATTACK = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='p'\">"
@@ -179,22 +179,22 @@ class TestInABrowser:
         labels = study.labels().dropna()
         assert len(labels) == 50 and all(truth[hostile[row]] == one for row, one in labels.items())
 
-    def test_a_full_disk_is_said_and_what_was_typed_stays(self, browser, begin, monkeypatch):
+    def test_a_full_disk_is_said_and_what_was_typed_stays(self, browser, begin):
         study = begin()
         with served(serve(study)) as server:
             opened(browser, server.url)
             text = browser.ask("document.querySelector('#text').textContent")
             browser.press("/")
-            browser.type("a note 1")
+            note = "a note 1 " + "x" * 9000
+            browser.type(note)
             browser.press("Escape")
-            with monkeypatch.context() as patch:
-                patch.setattr("os.fsync", raising(FULL_DISK))
+            with full_disk(study):
                 browser.press("1")
-                browser.wait("document.querySelector('#message').textContent.includes('No space')")
+                browser.wait("document.querySelector('#message').textContent.includes('is full')")
             assert browser.ask("document.querySelector('#text').textContent") == text
             keyed(browser, "1")
             assert browser.ask("document.querySelector('#message').textContent") == ""
-        assert study.to_frame()[["label", "note"]].values.tolist() == [["fruit", "a note 1"]]
+        assert study.to_frame()[["label", "note"]].values.tolist() == [["fruit", note]]
 
     def test_several_labels_and_a_narrow_page(self, browser, begin):
         study = begin(kind="several")

@@ -9,6 +9,7 @@ import urllib.request
 import pandas as pd
 import pytest
 
+from embedtopics.annotation._journal import read_journal
 from tests.cli.running import refused, rows, run
 from tests.factories import PATIENCE
 
@@ -43,9 +44,8 @@ def test_labels_given_on_the_page_are_in_the_folder(file):
     rest = process.stdout.read()
     process.stdout.close()
     assert process.wait(timeout=PATIENCE) == 0 and "1 texts are labelled" in rest
-    lines = (file.parent / "articles.study/journal.jsonl").read_text("utf-8").splitlines()
-    answer = json.loads(lines[-1])
-    assert (answer["id"], answer["labels"], answer["by"]) == (text["id"], ["health"], "Ada")
+    *_, answer = read_journal(file.parent / "articles.study")
+    assert (answer.id, answer.labels, answer.by) == (text["id"], ("health",), "Ada")
     assert pd.read_csv(file)["id"].tolist() == rows()["id"].tolist()
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.display import one_line
-from embedtopics.corpus._readers import sniff_delimiter
 from embedtopics.corpus._texts import is_missing
+from embedtopics.corpus.readers._delimited import sniff_delimiter
 from embedtopics.distributed._manifest import read_shard
 from embedtopics.distributed.results import Columns, Shard
 from embedtopics.errors import InputError

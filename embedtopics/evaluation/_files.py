@@ -10,7 +10,7 @@ import numpy as np
 
 from embedtopics.corpus._columns import read_ids
 from embedtopics.corpus._files import read_file
-from embedtopics.corpus._readers import check_path, open_text
+from embedtopics.corpus.readers._opening import File, check_path, open_text
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array
 
@@ -85,7 +85,7 @@ def read_qrels(path: str | Path) -> Judgements:
     """
     path = Path(path)
     check_path(path)
-    with open_text(path, "utf-8") as handle:
+    with open_text(File.on_disk(path), "utf-8") as handle:
         lines = [line.rstrip("\n") for line in handle]
     judgements: Judgements = {}
     is_beir = bool(lines) and lines[0].count("\t") == 2

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from embedtopics._utils.checks import require
-from embedtopics.corpus._readers import check_path, open_binary
+from embedtopics.corpus.readers._opening import File, check_path, open_binary
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.probing.results import Sentence, Treebank
@@ -219,7 +219,7 @@ def _checked_file(path: str | Path) -> Path:
 
 def _lines(path: Path) -> Iterator[str]:
     r"""Yield the lines of a UTF-8 file; only "\n" and "\r\n" end one, U+2028 may be in a word."""
-    with open_binary(path) as stream:
+    with open_binary(File.on_disk(path)) as stream:
         for number, raw in enumerate(stream, start=1):
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")

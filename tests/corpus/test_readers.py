@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.corpus import Corpus
-from embedtopics.corpus._readers import sniff_delimiter
+from embedtopics.corpus.readers._delimited import sniff_delimiter
 from embedtopics.terms._languages import detect_languages
 
 ROWS = [

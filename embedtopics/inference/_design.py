@@ -130,6 +130,8 @@ class Design:
             if name in self.jumps:
                 # The effect of one unit, from the lowest value to the highest.
                 low, high = float(column.min()), float(column.max())
+                if low == high:  # rows with other values were left out
+                    high += 1.0
                 before = self.matrix_with(**{**values, name: np.full(n, low)})
                 after = self.matrix_with(**{**values, name: np.full(n, high)})
                 yield name, "", after, before, np.full(n, high - low)

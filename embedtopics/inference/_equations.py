@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,12 +13,15 @@ from scipy.special import expit, stdtr, stdtrit
 from embedtopics.inference._design import Change
 from embedtopics.inference._measurement import Sample
 from embedtopics.inference.results import Coefficients, MarginalEffect
-from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.protocols import BoolArray, Float64Array, Int64Array
 
 MOST_STEPS = 50
 LARGEST_ERROR, CERTAIN = 30.0, 12.0
 """Standard error, over the range of a column, and log odds of a row, beyond which a logistic model
 separates the rows."""
+
+SMALL = 1e-5
+"""Size of a column, relative to the largest, below which the columns are scaled first."""
 
 
 def mean_of(family: str, eta: Float64Array) -> Float64Array:
@@ -45,7 +48,13 @@ def slopes_of(family: str, mean: Float64Array) -> Float64Array:
 
 
 def inverse_of(matrix: Float64Array) -> Float64Array:
-    """Return the inverse of a symmetric matrix, or its pseudo-inverse."""
+    """Return the inverse of a symmetric matrix; the columns of absent levels, of 0, stay 0."""
+    sizes = np.sqrt(np.abs(np.diag(matrix)))
+    present = sizes[sizes > 0]
+    if len(present) and present.min() < SMALL * present.max():
+        # Columns in small units would be rounding errors beside the others.
+        scale = np.outer(*[np.where(sizes > 0, sizes, 1.0)] * 2)
+        return np.asarray(np.linalg.pinv(matrix / scale, hermitian=True) / scale)
     return np.asarray(np.linalg.pinv(matrix, hermitian=True))
 
 
@@ -115,6 +124,13 @@ class FitEstimate(NamedTuple):
         p = 2 * stdtr(self.df, -ratio)
         return Coefficients(self.beta, errors, self.beta - reach, self.beta + reach, p)
 
+    def known(self, is_known: BoolArray, confidence: float = 0.95) -> Coefficients:
+        """Return the coefficients, NaN but for those that are known, (n_coefficients,)."""
+        found = vars(self.coefficients(confidence))
+        return Coefficients(
+            **{name: np.where(is_known, one, np.nan) for name, one in found.items()}
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class EquationFit:
@@ -144,14 +160,24 @@ class EquationFit:
 
     def separated_by(self) -> int | None:
         """Return the column that makes the outcomes of some rows certain, or None."""
-        if self.family not in ("logistic", "multinomial"):
+        if self.family == "linear":
             return None
         x = self.equations.x
         span = np.maximum(np.ptp(x, axis=0), 1e-12)
+        is_present = span > 1e-12
         span[0] = 1.0  # the intercept
+        is_present[0] = True
         scale = np.outer(*[np.tile(span, self.beta.shape[1])] * 2)
-        least = np.linalg.eigvalsh(self.equations.slope(self.family, self.beta) / scale)[0]
-        if np.abs(x @ self.beta).max() <= CERTAIN or least >= LARGEST_ERROR**-2:
+        slope = self.equations.slope(self.family, self.beta) / scale
+        log_odds = x @ self.beta
+        if self.family == "poisson":
+            # Counts are certain only if they are 0, in units of their mean.
+            mean = float(np.average(self.equations.y[:, 0], weights=self.equations.weight))
+            slope = slope / mean
+            log_odds = np.minimum(log_odds - np.log(mean), 0.0)
+        some = np.tile(is_present, self.beta.shape[1])
+        least = np.linalg.eigvalsh(slope[np.ix_(some, some)])[0]
+        if np.abs(log_odds).max() <= CERTAIN or least >= LARGEST_ERROR**-2:
             return None
         return int(np.abs(self.beta[1:] * span[1:, None]).max(axis=1).argmax()) + 1
 
@@ -190,9 +216,20 @@ class EquationFit:
         return self.sample.by_unit(self.sample.parts(rows, self.leverage()))
 
     def estimate(self) -> FitEstimate:
-        """Return the coefficients, with the robust covariance of units."""
+        """Return the coefficients, with the robust covariance of units and of the prior."""
         added = self.influence()
-        return FitEstimate(self.beta.T.ravel(), added.T @ added, self.df())
+        covariance = added.T @ added
+        if self.prior is not None:
+            covariance = covariance + self.prior_covariance()
+        return FitEstimate(self.beta.T.ravel(), covariance, self.df())
+
+    def prior_covariance(self) -> Float64Array:
+        """Return the covariance that the half rows of a prior add, each on its own side."""
+        assert self.prior is not None
+        x, weight = self.prior.x, self.prior.weight[:, None]
+        mean = mean_of(self.family, x @ self.beta)
+        meat = x.T @ (x * 0.5 * weight**2 * (mean**2 + (1 - mean) ** 2))
+        return np.asarray(self.inverse @ meat @ self.inverse)
 
 
 def marginal_effects(
@@ -201,10 +238,12 @@ def marginal_effects(
     estimate: FitEstimate,
     classes: tuple[Any, ...],
     confidence: float = 0.95,
+    knows: Callable[[Float64Array], bool] | None = None,
 ) -> Iterator[MarginalEffect]:
     """Yield the average marginal effect of each change of a variable, by the delta method.
 
-    The estimate may differ from that of the fit, which gives the degrees of freedom.
+    The estimate may differ from that of the fit, which gives the degrees of freedom. `knows` says
+    whether a combination of the coefficients of one equation is determined; others are NaN.
     """
     beta = estimate.beta.reshape(len(classes), -1).T
     for name, level, after, before, width in changes:
@@ -217,5 +256,8 @@ def marginal_effects(
             variance = (gradient @ estimate.covariance @ gradient).reshape(1, 1)
             df = fit.df(gradient[:, None])
             effect = FitEstimate(value, variance, df).coefficients(confidence)
-            ends = (effect.value, effect.low, effect.high, effect.p)
+            ends = [effect.value, effect.low, effect.high, effect.p]
+            of_equations = gradient.reshape(len(classes), -1)
+            if knows is not None and not all(map(knows, of_equations)):
+                ends = [np.array([np.nan])] * 4
             yield MarginalEffect(str(one), name, level, *(float(end[0]) for end in ends))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.checks import checked_between, checked_choice
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.inference._design import Design, make_design, parse_covariates
 from embedtopics.inference._equations import (
@@ -20,6 +21,13 @@ from embedtopics.inference._equations import (
     FitEstimate,
     inverse_of,
     marginal_effects,
+)
+from embedtopics.inference._gold import (
+    MIN_RARE,
+    correlation_in_units,
+    half_rows,
+    has_rare_kind,
+    read_gold,
 )
 from embedtopics.inference._measurement import Measurement, Sample
 from embedtopics.inference.results import Regression
@@ -90,17 +98,22 @@ def regress(
     first = next(iter(by_name.values()))
     left, right = _sides(formula)
     design, measured = _design(right, by_name, first, reference or {})
-    (truth, proxy, guess), family, classes = _outcome(
-        left, by_name, first, family, target, design.rows
-    )
     if not measured and left not in by_name:
         raise InputError("formula", f"one with a measured variable ({', '.join(by_name)})", formula)
+
+    # Leave out what no gold row tells anything about.
+    sample = first.sample.take(design.rows)
+    n_gold = int(sample.is_gold.sum())
+    if n_gold <= design.matrix.shape[1] + 1:
+        found = f"{n_gold} for {design.matrix.shape[1]} coefficients"
+        raise InputError("gold", "more rows than coefficients", found=found)
+    known = read_gold(design, sample)
+    design = design.take(known.is_kept)
     rows, n = design.rows, np.arange(len(design.rows))
     sample, x = first.sample.take(rows), design.matrix
+    (truth, proxy, guess), family, classes = _outcome(left, by_name, first, family, target, rows)
+
     inside = sample.is_gold
-    if inside.sum() <= x.shape[1] + 1:
-        found = f"{inside.sum()} for {x.shape[1]} coefficients"
-        raise InputError("gold", "more rows than coefficients", found=found)
     of_gold = Equations(x[inside], truth[inside], sample.weight[inside], n[inside])
     gold = EquationFit(family, of_gold, sample)
     if (column := gold.separated_by()) is not None:
@@ -108,35 +121,62 @@ def regress(
         expected = "one that does not separate the gold rows"
         found = f"{design.columns[column]!r}, which makes some classes certain"
         raise InputError("formula", expected, None, remedy, found=found)
-    corrected, factor = _corrected(gold, _expanded(design, proxy, by_name, measured))
+    decisions = [*first.decisions, *design.decisions, *known.decisions]
+    smooth = gold
+    is_class = left in by_name and by_name[left].classes is not None
+    if family == "linear" and is_class and has_rare_kind(of_gold.x, of_gold.y[:, 0]):
+        smooth = _smoothed(gold, design)
+        message = (
+            f"A level has fewer than {MIN_RARE} gold rows of a kind: in the errors, half a gold "
+            "row more of each kind counts at each level."
+        )
+        decisions.append(Decision("inference", "few_gold_in_level", MIN_RARE, message))
+    corrected, factor = _corrected(gold, smooth, _expanded(design, proxy, by_name, measured))
+
     by_draws: Any = 0.0
     if any(one.draws is not None for one in by_name.values()):
         options: Any = {"family": family, "target": target, "reference": reference}
         drawn = ([one.at_draw(i) for one in by_name.values()] for i in range(N_DRAWS))
         values = np.array([regress(formula, one, **options).corrected.value for one in drawn])
-        by_draws = np.cov(values, rowvar=False) * (1 + 1 / N_DRAWS)
+        by_draws = np.cov(np.nan_to_num(values), rowvar=False) * (1 + 1 / N_DRAWS)
+    gold_alone = gold.estimate()._replace(covariance=smooth.estimate().covariance)
     corrected, gold_alone = (
-        fit._replace(covariance=fit.covariance + by_draws) for fit in (corrected, gold.estimate())
+        fit._replace(covariance=fit.covariance + by_draws) for fit in (corrected, gold_alone)
     )
+
     if measured:
         x = design.matrix_with(**{name: _cells(by_name[name])[rows] for name in measured})
     ones = np.ones(len(n))
     naive = EquationFit(family, Equations(x, guess, ones, n), Sample.of(ones, n * 0, sample.unit))
+    is_known = np.array([known.knows(one) for one in np.eye(x.shape[1])] * len(classes))
+    is_present = np.tile(~known.is_absent, len(classes))
+    effects = marginal_effects(
+        design.changes(), gold, corrected, classes, confidence, knows=known.knows
+    )
     return Regression(
-        corrected=corrected.coefficients(confidence),
-        gold=gold_alone.coefficients(confidence),
-        naive=naive.estimate().coefficients(confidence),
+        corrected=corrected.known(is_known, confidence),
+        gold=gold_alone.known(is_known, confidence),
+        naive=naive.estimate().known(is_present, confidence),
         names=tuple((str(one), column) for one in classes for column in design.columns),
         power=factor,
-        marginal=tuple(marginal_effects(design.changes(), gold, corrected, classes, confidence)),
+        marginal=tuple(effects),
         formula=formula,
         family=family,
         classes=classes,
         n_rows=len(design.rows),
         n_gold=int(inside.sum()),
         n_units=int(sample.unit.max()) + 1,
-        decisions=(*first.decisions, *design.decisions),
+        decisions=tuple(decisions),
     )
+
+
+def _smoothed(gold: EquationFit, design: Design) -> EquationFit:
+    """Return the fit with half a gold row more of each kind at each level, for the errors."""
+    rows = gold.equations.row
+    unit = gold.sample.unit[rows]
+    correlation = correlation_in_units(gold.equations.y[:, 0], unit)
+    prior = half_rows(design, gold.equations.x, unit, correlation, gold.equations.weight)
+    return replace(gold, prior=prior)
 
 
 def _by_name(measurements: Measurement | Sequence[Measurement]) -> dict[str, Measurement]:
@@ -228,8 +268,13 @@ def _outcome(
     return [array[:, [column]] for array in arrays], family or "linear", (target,)
 
 
-def _corrected(gold: EquationFit, predicted: Equations) -> tuple[FitEstimate, Float64Array]:
-    """Correct the estimate of the gold rows by the equations of predictions; and the factors k."""
+def _corrected(
+    gold: EquationFit, smooth: EquationFit, predicted: Equations
+) -> tuple[FitEstimate, Float64Array]:
+    """Correct the estimate of the gold rows by the equations of predictions; and the factors k.
+
+    The errors of the gold values are those of `smooth`, which may have a prior.
+    """
     family, sample, beta = gold.family, gold.sample, gold.beta
     of_predicted = np.zeros((len(sample.weight), beta.size))
     moments = predicted.moments(family, beta) * predicted.weight[:, None]
@@ -238,13 +283,16 @@ def _corrected(gold: EquationFit, predicted: Equations) -> tuple[FitEstimate, Fl
     weights = predicted.weight * sample.weight[predicted.row]  # 0 without a gold value
     by_gold = inverse_of(replace(predicted, weight=weights).slope(family, beta))
     shift = by_all @ of_predicted.sum(axis=0) - by_gold @ (sample.weight @ of_predicted)
-    a = gold.influence()
+    a = smooth.influence()
     b = of_predicted @ by_all - sample.parts(of_predicted @ by_gold, gold.leverage())
     b = sample.by_unit(b)
     square = np.square(b).sum(axis=0)
     factor = np.clip(-(a * b).sum(axis=0) / np.where(square > 0, square, 1.0), 0.0, 1.0)
     both = a + factor * b
-    return FitEstimate(beta.T.ravel() + factor * shift, both.T @ both, gold.df()), factor
+    covariance = both.T @ both
+    if smooth.prior is not None:
+        covariance = covariance + smooth.prior_covariance()
+    return FitEstimate(beta.T.ravel() + factor * shift, covariance, gold.df()), factor
 
 
 def _expanded(

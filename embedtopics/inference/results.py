@@ -160,7 +160,9 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
         high = value + _together(h1 - p1, p2 - l2, correlation)
         # The half of the interval that faces no difference gives the p-value.
         half = value - low if value > 0 else high - value
-        score = abs(value) / half * float(ndtri(0.5 + self.confidence / 2)) if half > 0 else 0.0
+        score = math.nan
+        if half > 0:
+            score = abs(value) / half * float(ndtri(0.5 + self.confidence / 2))
         p = 2 * float(ndtr(-score))
         return Contrast(value, low, high, p)
 
@@ -249,9 +251,10 @@ class Regression(Displayed):
         Returns
         -------
         DataFrame
-            Columns outcome, term, effect, low, high, p; gold, gold_low and gold_high by the gold
-            rows alone; naive by the predictions; n_effective, the number of gold rows that would be
-            as precise without predictions.
+            Columns outcome, term, effect, low, high, p (NaN if the gold rows do not determine the
+            effect or its error, which the decisions explain); gold, gold_low and gold_high by the
+            gold rows alone; naive by the predictions; n_effective, the number of gold rows that
+            would be as precise without predictions.
         """
         import pandas as pd
 
@@ -334,10 +337,17 @@ def latex_regression(names: Sequence[str], models: Mapping[str, tuple[Coefficien
     for i, name in enumerate(names):
         fits = [one for one, _ in models.values()]
         stars = ["*" * sum(one.p[i] < level for level in STARS) for one in fits]
-        values = [f"{one.value[i]:.3f}{mark}" for one, mark in zip(fits, stars, strict=True)]
-        lines += [[name, *values], ["", *(f"({one.error[i]:.3f})" for one in fits)]]
+        values = [_number(one.value[i], mark) for one, mark in zip(fits, stars, strict=True)]
+        lines += [[name, *values], ["", *(_number(one.error[i], "()") for one in fits)]]
     lines.append(["Rows", *(f"{n:,}" for _, n in models.values())])
     cells = [["".join(_TEX.get(sign, sign) for sign in cell) for cell in line] for line in lines]
     head, *rows = [" & ".join(line) + r" \\" for line in cells]
     body = [r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
     return "\n".join([f"\\begin{{tabular}}{{l{'r' * len(models)}}}", *body])
+
+
+def _number(value: float, mark: str) -> str:
+    """Return a number with its stars, or in parentheses; "--" if it is unknown."""
+    if math.isnan(value):
+        return "" if mark == "()" else "--"
+    return f"({value:.3f})" if mark == "()" else f"{value:.3f}{mark}"

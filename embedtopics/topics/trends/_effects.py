@@ -18,10 +18,11 @@ from embedtopics.clustering.results import NOISE
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.inference._design import Design, make_design, parse_covariates
-from embedtopics.inference._equations import EquationFit, Equations, marginal_effects, mean_of
+from embedtopics.inference._equations import EquationFit, Equations, marginal_effects
+from embedtopics.inference._gold import half_rows
 from embedtopics.inference._measurement import Sample
 from embedtopics.inference.results import Coefficients, MarginalEffect
-from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array, RandomState
+from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomState
 from embedtopics.topics._resolution import NOT_DRAWN, best_matches, draw_replicates
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import count_rows, units_of, values_of
@@ -222,9 +223,7 @@ class _Rows:
         cells = np.full(len(unit_of_row), -1)
         cells[rows] = 0
         counted = count_rows(result, cells, 1, units)
-        points, weights = _prior(design, sample.unit, counted.correlation)
-        halves = np.full((len(points), 1), 0.5)
-        prior = Equations(points, halves, weights, np.zeros(len(points), dtype=np.int64))
+        prior = half_rows(design, design.matrix, sample.unit, counted.correlation)
         return cls(design, sample, place.ravel(), parts[0], prior, counted.decisions)
 
     def fit(
@@ -259,10 +258,7 @@ def _fit_targets(
         if family == "linear" or is_separated:
             # A level without a text in the topic would have no variance.
             smooth = model if is_separated else rows.fit(family, y, plain.texts, prior=True)
-            x, weight = rows.prior.x, rows.prior.weight[:, None]
-            mean = mean_of(family, x @ smooth.beta)
-            meat = x.T @ (x * 0.5 * weight**2 * (mean**2 + (1 - mean) ** 2))
-            covariance = smooth.estimate().covariance + smooth.inverse @ meat @ smooth.inverse
+            covariance = smooth.estimate().covariance
         for one in again:
             both = one.inside(place), y[one.texts]
             ends = [rows.fit(family, shares, one.texts, prior=True).beta for shares in both]
@@ -284,35 +280,6 @@ def _fit_targets(
     fits = [one.coefficients() for one in estimates]
     arrays = [np.array([getattr(one, name) for one in fits]) for name in vars(fits[0])]
     return _Effects(Coefficients(*arrays), [*chain(*marginal.values())], decisions)
-
-
-def _prior(
-    design: Design, unit: Int64Array, correlation: float
-) -> tuple[Float64Array, Float64Array]:
-    """Return the rows that the prior adds (n_points, n_columns), and their weights (n_points,)."""
-    matrix = design.matrix
-    points, weights = [], []
-
-    def add(is_inside: BoolArray) -> None:
-        sizes = np.bincount(unit[is_inside]).astype(np.float64)
-        points.append(matrix[is_inside].mean(axis=0))
-        weights.append(1 + correlation * (float(sizes @ sizes) / sizes.sum() - 1))
-
-    everything = np.ones(len(matrix), dtype=bool)
-    for name in dict.fromkeys(design.covariates[1:]):
-        columns = [i for i, covariate in enumerate(design.covariates) if covariate == name]
-        if name in design.references:
-            is_other = matrix[:, columns] > 0
-            for is_level in (~is_other.any(axis=1), *is_other.T):
-                add(is_level)
-            continue
-        # At the mean of the other columns among rows with so high a number.
-        for column in columns:
-            number = matrix[:, column] - matrix[:, column].mean()
-            for side in (-2.0, 2.0):
-                add(everything)
-                points[-1] += side * (number @ matrix) / len(matrix) / number.std()
-    return np.array(points), np.array(weights)
 
 
 def _replicates(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import compress
+from itertools import compress, product
 from typing import Any
 
 import numpy as np
@@ -59,12 +59,13 @@ def count_terms(
     stop_words: Iterable[str] = (),
     extra_stop_words: Iterable[str] = (),
     function_words: Iterable[str] = (),
+    phrases: Iterable[str] = (),
 ) -> TermCounts:
     """Count the words and n-grams of every document.
 
     Terms do not begin or end with a stop word, function word, single letter or number. Such words
     may stand inside (``bank of england``). Some that are not in `extra_stop_words` begin a name
-    (``new zealand``), see `_pairs_with_stop_words`.
+    (``new zealand``), see `_pairs_with_stop_words`. `phrases` of two words are terms in any case.
     """
     if tokens.skipped is not None:
         places = np.flatnonzero(tokens.skipped)
@@ -87,17 +88,24 @@ def count_terms(
         else:  # several letters and no number, or an emoji
             edge[i] = (len(w) > 1 and any(map(str.isalpha, w))) or is_emoji(w)
     pairs = _pairs_with_stop_words(tokens, opening, edge)
+    phrase_pairs = _pairs_of_phrases(phrases, lowered)
     opens = edge.copy()
     opens[pairs // len(edge)] = True
+    opens[phrase_pairs // len(edge)] = True
+    closes = edge.copy()
+    closes[phrase_pairs % len(edge)] = True
     names: list[str] = []
     streams, lengths = [], []
-    for n, stream, n_holders, ids in _ngrams(tokens, holders, opens, edge, longest, fewest):
+    for n, stream, n_holders, ids in _ngrams(tokens, holders, opens, closes, longest, fewest):
         if n < shortest:
             continue
         begins = edge[ids[:, 0]]
         if n > 1:
             begins |= np.isin(ids[:, 0] * len(edge) + ids[:, 1], pairs)
         is_term = begins & edge[ids[:, -1]] & (n_holders >= fewest)
+        if n == 2:
+            is_phrase = np.isin(ids[:, 0] * len(edge) + ids[:, 1], phrase_pairs)
+            is_term |= is_phrase & (n_holders >= fewest)
         streams.append((stream, np.where(is_term, len(names) + np.cumsum(is_term) - 1, -1)))
         names += [" ".join(tokens.words[i] for i in row) for row in ids[is_term].tolist()]
         lengths.append(np.full(int(is_term.sum()), n, dtype=np.int8))
@@ -114,6 +122,22 @@ def count_terms(
         stop_words=tuple(compress(tokens.words, (w in stops for w in lowered))),
         function_words=tuple(compress(tokens.words, (w in functions for w in lowered))),
     )
+
+
+def _pairs_of_phrases(phrases: Iterable[str], lowered: Sequence[str]) -> Int64Array:
+    """Return the pairs of words of phrases, as first * n_words + second."""
+    halves = [phrase.lower().split(" ") for phrase in phrases]
+    needed = {word for half in halves for word in half}
+    ids_of: dict[str, list[int]] = {}
+    for i, word in enumerate(lowered):
+        if word in needed:
+            ids_of.setdefault(word, []).append(i)
+    pairs = [
+        first * len(lowered) + second
+        for one, other in halves
+        for first, second in product(ids_of.get(one, ()), ids_of.get(other, ()))
+    ]
+    return np.array(pairs, dtype=np.int64)
 
 
 def _pairs_with_stop_words(tokens: TokenStream, opening: BoolArray, edge: BoolArray) -> Int64Array:
@@ -243,7 +267,7 @@ def _ngrams(
     tokens: TokenStream,
     holders: Int64Array,
     opens: BoolArray,
-    edge: BoolArray,
+    closes: BoolArray,
     longest: int,
     fewest: int,
 ) -> Iterator[tuple[int, Int32Array, Int64Array, npt.NDArray[Any]]]:
@@ -260,7 +284,7 @@ def _ngrams(
     for n in range(2, longest + 1):
         begins, ends = holders >= fewest, is_common
         if n == longest:
-            begins, ends = begins & opens[ids[:, 0]], ends & edge
+            begins, ends = begins & opens[ids[:, 0]], ends & closes
         grams, pairs = _number_ngrams(tokens, grams, begins, ends, n, fewest)
         ids = np.column_stack([ids[pairs // n_words], pairs % n_words])
         holders = _holders(grams, tokens.offsets, len(pairs))

@@ -133,13 +133,13 @@ def _stemmer(code: str) -> Callable[[str], str]:
     return stem
 
 
-_MIN_SHARE = 0.1
+MIN_SHARE = 0.1
 """Minimum share of the documents that hold a function word."""
 
-_MAX_INFORMATION = 0.015
+MAX_INFORMATION = 0.015
 """Maximum information on the topic, as a share of the maximum for a word of this frequency."""
 
-_CONFIDENCE = 1.645
+CONFIDENCE = 1.645
 """Standard errors from the estimate to its upper bound (95 %, one-sided)."""
 
 _SHARE_WITHOUT_LIST, _MOST_TIMES = 0.05, 3.0
@@ -171,7 +171,7 @@ def function_words(
     n_listed = len(words.intersection(stop_words_for(codes, rules=tokens.rules)))
     # English texts often come without their stop words, which are no sign of another language.
     has_lists = not codes or "en" in codes or n_listed >= _LISTED
-    share = _MIN_SHARE if has_lists else _SHARE_WITHOUT_LIST
+    share = MIN_SHARE if has_lists else _SHARE_WITHOUT_LIST
     least = max(1.0 if has_lists else 3.0, share * len(members))
     is_frequent = holders >= least  # of all documents
     presence = count_words(tokens, is_frequent)[members]
@@ -179,9 +179,9 @@ def function_words(
     is_common = np.bincount(presence.indices, minlength=presence.shape[1]) >= least
     candidates = np.flatnonzero(is_frequent)[is_common]
     document_counts = count_by_topic(presence[:, np.flatnonzero(is_common)], numbered).toarray()
-    bound = _information_bound(document_counts, sizes, _entropy(np.array([_MIN_SHARE])).max())
+    bound = information_bound(document_counts, sizes, CONFIDENCE)
     n_of_word = document_counts.sum(axis=0)
-    is_function = (bound < _MAX_INFORMATION) & (n_of_word >= _MIN_SHARE * len(members))
+    is_function = (bound < MAX_INFORMATION) & (n_of_word >= MIN_SHARE * len(members))
     if not has_lists:
         expected = np.maximum(sizes[:, None] * n_of_word / len(members), 1.0)
         # No ratio of a topic exceeds the inverse of its share.
@@ -203,10 +203,13 @@ def account_names(texts: Iterable[str], tokens: TokenStream) -> tuple[str, ...]:
     return tuple(word for word, n in pairs if 2 * named[word] > n > 0)
 
 
-def _information_bound(
-    document_counts: npt.NDArray[np.float64], sizes: npt.NDArray[Any], least_entropy: float
+def information_bound(
+    document_counts: npt.NDArray[np.float64], sizes: npt.NDArray[Any], n_errors: float
 ) -> npt.NDArray[np.float64]:
-    """Bound each word's share of information on the topic; counts are (n_topics, n_words)."""
+    """Bound each word's share of information on the topic, (n_words,).
+
+    Counts are (n_topics, n_words), `sizes` (n_topics,). `n_errors` standard errors are added.
+    """
     n_topics, n_documents = len(sizes), int(sizes.sum())
     share_of_topic = (sizes / n_documents)[:, None]
     mean = np.zeros(document_counts.shape[1])
@@ -220,7 +223,8 @@ def _information_bound(
     freedom = n_topics - 1
     variance = np.maximum(mean_square - mean**2, 0.0)
     error = np.sqrt(variance / n_documents + freedom / (2 * n_documents**2))
-    information = np.maximum(mean - freedom / (2 * n_documents), 0.0) + _CONFIDENCE * error
+    information = np.maximum(mean - freedom / (2 * n_documents), 0.0) + n_errors * error
+    least_entropy = _entropy(np.array([MIN_SHARE]))
     entropy = np.maximum(_entropy(document_counts.sum(axis=0) / n_documents), least_entropy)
     bound: npt.NDArray[np.float64] = information / (entropy * np.log(n_topics))
     return bound

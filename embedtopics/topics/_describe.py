@@ -21,6 +21,7 @@ from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
 from embedtopics.terms._counts import count_by_topic, count_terms
 from embedtopics.terms._keywords import keywords, unique_labels
 from embedtopics.terms._languages import language_of
+from embedtopics.terms._phrases import common_phrases, phrases_of
 from embedtopics.terms._representative import representatives
 from embedtopics.terms._rules import is_emoji
 from embedtopics.terms._stop_words import account_names, function_words, stop_words_for
@@ -52,17 +53,49 @@ def count_corpus_terms(
     tokens: TokenStream, labels: Int32Array, settings: TermSettings, languages: Sequence[str]
 ) -> TermCounts:
     """Count the terms of the documents."""
-    common = function_words(tokens, labels, languages) if settings.stop_words == "auto" else ()
-    return count_by_settings(tokens, settings, languages, common)
+    if settings.stop_words != "auto":
+        return count_by_settings(tokens, settings, languages)
+    common = function_words(tokens, labels, languages)
+    phrases = _phrases(tokens, labels, settings, languages, common)
+    return count_by_settings(tokens, settings, languages, common, phrases)
+
+
+def count_again(result: TopicResult, settings: TermSettings) -> TermCounts:
+    """Count the terms of a result by other settings; its function words stay."""
+    tokens, labels = result.tokens, result.clustering.labels
+    languages = languages_of(result)
+    before = term_settings_of(result)
+    if settings.stop_words != "auto" or before.stop_words != "auto":
+        return count_corpus_terms(tokens, labels, settings, languages)
+
+    common = result.term_counts.function_words
+    phrases = phrases_of(result.term_counts)
+    has_other_pairs = settings.ngram_range != before.ngram_range
+    if has_other_pairs or settings.extra_stop_words != before.extra_stop_words:
+        phrases = _phrases(tokens, labels, settings, languages, common)
+    return count_by_settings(tokens, settings, languages, common, phrases)
+
+
+def _phrases(
+    tokens: TokenStream,
+    labels: Int32Array,
+    settings: TermSettings,
+    languages: Sequence[str],
+    function_words: Sequence[str],
+) -> tuple[str, ...]:
+    """Return the phrases of function words that count as terms."""
+    left_out = (*stop_words_for(languages, rules=tokens.rules), *settings.extra_stop_words)
+    return common_phrases(tokens, labels, function_words, left_out)
 
 
 def count_by_settings(
     tokens: TokenStream,
     settings: TermSettings,
     languages: Sequence[str],
-    function_words: Sequence[str],
+    function_words: Sequence[str] = (),
+    phrases: Sequence[str] = (),
 ) -> TermCounts:
-    """Count terms without stop words and function words."""
+    """Count terms without stop words and function words, and phrases of function words."""
     listed: Sequence[str] = ()
     extra: Sequence[str] = (*settings.stop_words, *settings.extra_stop_words)
     if settings.stop_words == "auto":
@@ -74,6 +107,7 @@ def count_by_settings(
         stop_words=listed,
         extra_stop_words=extra,
         function_words=function_words,
+        phrases=phrases,
     )
 
 

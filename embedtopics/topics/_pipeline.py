@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +17,10 @@ from embedtopics.clustering._density import cluster
 from embedtopics.clustering.results import Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._table_files import storable
-from embedtopics.corpus.results import DistinctDocuments, Encoding, LanguageShares
-from embedtopics.decisions import Decision
+from embedtopics.corpus.results import DistinctDocuments, LanguageShares
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import GIVEN, describe_encoder
-from embedtopics.encoders.sentence._encoder import UNREAD
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Clusterer, FloatArray, Reducer, TermWeighting
@@ -33,7 +29,6 @@ from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
 from embedtopics.terms._languages import languages_in_order, main_languages
 from embedtopics.terms._rules import choose_rules
-from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._tokens import FEW_BYTES
 from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics._clusters import (
@@ -55,7 +50,14 @@ from embedtopics.topics._describe import (
     without_boilerplate,
     without_subject,
 )
-from embedtopics.topics._inspection import MANY_WINDOWS
+from embedtopics.topics._fit_log import (
+    FitLog,
+    note_encoding,
+    note_graph,
+    note_terms,
+    note_topics,
+    note_without_vector,
+)
 from embedtopics.topics._propagation import OutlierAssignment, assign_outliers
 from embedtopics.topics._support import uninformative_topics
 from embedtopics.topics._vectors import (
@@ -74,7 +76,7 @@ from embedtopics.topics.constraints._apply import (
     named_topics,
     outcome,
 )
-from embedtopics.topics.results import Reason, Topic, TopicConstraints, TopicResult
+from embedtopics.topics.results import Topic, TopicConstraints, TopicResult
 
 MAP_MIN_DIST = 0.1
 """Smallest distance on the map, so that points of a dense topic stay apart; 0 for clustering."""
@@ -377,29 +379,6 @@ def _describe(
     return topics, topic_terms
 
 
-STAGES = (
-    "corpus", "encoder", "neighbors", "reduction", "clustering", "terms", "topics", "map", "labels",
-)  # fmt: skip
-
-
-@dataclass
-class FitLog:
-    """The decisions of the stages, and the seconds that the fit waited for each."""
-
-    decisions: list[Decision] = field(default_factory=list)
-    languages: LanguageShares | None = None
-    timings: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
-
-    def note(self, stage: str, name: str, value: Any, message: str) -> None:
-        self.decisions.append(Decision(stage, name, value, message))
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        begin = time.perf_counter()
-        yield
-        self.timings[name] = time.perf_counter() - begin
-
-
 def read_corpus(log: FitLog, corpus: Corpus) -> tuple[DistinctDocuments, Sequence[str]]:
     """Return the distinct documents and their texts; record empty and repeated rows."""
     require_text(corpus)
@@ -439,96 +418,6 @@ def choose_languages(
     return codes
 
 
-def note_encoding(log: FitLog, encoding: Encoding, encoder: BaseEncoder) -> None:
-    max_length = encoder.max_length
-    recipe = None if encoder.transformer is None else encoder.transformer.recipe
-    limit = "" if max_length is None else f" of {max_length:,} tokens"
-    longer = f"of the texts are longer than the encoder's limit{limit}"
-    if encoding.truncated_share > 0:
-        unseen = encoding.unseen_token_share
-        if unseen > UNREAD:
-            warnings.warn(
-                f"The encoder reads the first {max_length} tokens of a text and misses "
-                f"{unseen:.0%} of all tokens.",
-                stacklevel=2,
-            )
-        message = (
-            f"{encoding.truncated_share:.1%} {longer}; {unseen:.1%} of all tokens were unread."
-        )
-        if recipe and unseen > UNREAD:
-            message += ' An encoder with long_texts="chunk" reads them all.'
-        log.note("encoder", "truncated", encoding.truncated_share, message)
-    elif recipe and recipe.long_texts == "chunk":
-        behind = np.maximum(encoding.n_tokens - recipe.max_length, 0)
-        share = behind.sum() / max(1, encoding.n_tokens.sum())
-        message = f"{np.mean(behind > 0):.1%} {longer}; their vectors are means over windows. With "
-        message += f'long_texts="truncate" at least {share:.1%} of all tokens would not be read.'
-        log.note("encoder", "long_texts", "chunk", message)
-        if np.median(encoding.n_tokens) > MANY_WINDOWS * recipe.max_length:
-            message = "Most texts are long: fit corpus.passages(encoder), or with --passages."
-            log.note("encoder", "passages_advised", True, message)
-    if encoding.n_cached:
-        n_texts = len(encoding.n_tokens)
-        message = f"The vectors of {encoding.n_cached:,} of {n_texts:,} texts came from the cache."
-        log.note("encoder", "cached", encoding.n_cached, message)
-    if encoding.unknown_token_share > 0.001:
-        share = encoding.unknown_token_share
-        message = f"{share:.1%} of the tokens are unknown to the encoder."
-        log.note("encoder", "unknown_tokens", share, message)
-
-
-def note_without_vector(log: FitLog, vectors: FloatArray, documents: DistinctDocuments) -> None:
-    """Record texts with a zero vector: they are similar to nothing and in no topic."""
-    is_zero = ~vectors.any(axis=1)
-    if not is_zero.any():
-        return
-    n_rows = int(documents.weights[is_zero].sum())
-    if is_zero.all():
-        raise InputError(
-            f"the encoder returned only zero vectors, for all {n_rows:,} texts; use another "
-            "encoder, or texts with words"
-        )
-    message = spell_count(n_rows, "text is", "texts are")
-    message += " in no topic, because the encoder knows none of its words."
-    log.note("encoder", "without_vector", n_rows, message)
-
-
-def note_graph(log: FitLog, graph: NeighborGraph, unique: UniqueVectors, k: int) -> None:
-    n_shared = len(unique.of_document) - len(unique.first)
-    if n_shared and unique.means is None:
-        message = spell_count(n_shared, "text has", "texts have")
-        message += " the same vector, and the same position, as another text."
-        log.note("neighbors", "same_vector", n_shared, message)
-    elif n_shared:
-        message = spell_count(n_shared, "text is a near-duplicate", "texts are near-duplicates")
-        message += " of other texts and share their positions."
-        log.note("neighbors", "near_duplicates", n_shared, message)
-    if graph.method != "exact":
-        message = f"The neighbor search is approximate; it found {graph.recall:.1%} of the true "
-        message += "neighbors of a sample."
-        log.note("neighbors", "recall", graph.recall, message)
-    if graph.k < k:
-        message = f"Documents have {graph.k} neighbors, not {k}: the collection is small."
-        log.note("neighbors", "k", graph.k, message)
-
-
-def note_topics(
-    log: FitLog, cut: ClusterCut, assigned: OutlierAssignment, documents: DistinctDocuments
-) -> None:
-    n_uninformative = int((~cut.is_informative).sum())
-    if n_uninformative:
-        message = spell_count(n_uninformative, "dense group is", "dense groups are")
-        message += " not topics, because their words do not differ from those of the corpus."
-        log.note("clustering", "uninformative", n_uninformative, message)
-    reasons = assigned.clustering.reasons
-    if reasons is None or not (outside := reasons != Reason.IN_TOPIC).any():
-        return
-    rows = np.bincount(reasons[outside], documents.weights[outside], minlength=len(Reason))
-    parts = ", ".join(f"{int(rows[r]):,} {Reason(r).text}" for r in np.flatnonzero(rows).tolist())
-    message = f"{spell_count(int(rows.sum()), 'text is', 'texts are')} in no topic: {parts}."
-    log.note("clustering", "outside", int(rows.sum()), message)
-
-
 def _count_terms(
     log: FitLog,
     used: dict[str, Any],
@@ -550,7 +439,7 @@ def _count_terms(
         settings = replace(settings, extra_stop_words=used["extra_stop_words"])
     counts = count_corpus_terms(tokens, clusters.clustering.labels, settings, languages)
     listed = sorted({*counts.stop_words} - {*without})
-    note_terms(log, listed, counts.function_words, languages)
+    note_terms(log, listed, counts, languages)
     if tokens.rules.social:
         numbers = count_social_tokens(texts)
         tags, names, emoji, addresses = (f"{n:,} {kind}" for kind, n in numbers.items())
@@ -562,25 +451,3 @@ def _count_terms(
         }[tokens.rules.social]
         log.note("terms", "social", numbers, message)
     return tokens, counts
-
-
-def note_terms(
-    log: FitLog,
-    stop_words: Sequence[str],
-    function_words: Sequence[str],
-    languages: tuple[str, ...],
-) -> None:
-    unlisted = [code for code in languages if not stop_words_for([code])]
-    if unlisted:
-        message = f"There is no stop-word list for: {', '.join(unlisted)}."
-        log.note("terms", "no_stop_words", unlisted, message)
-    if stop_words:
-        whose = ", ".join(languages) or "given"
-        left_out = spell_count(len(stop_words), "stop word was", "stop words were")
-        message = f"{left_out} left out ({whose})."
-        log.note("terms", "stop_words", list(stop_words), message)
-    if function_words:
-        shown = ", ".join(function_words[:12]) + (", ..." if len(function_words) > 12 else "")
-        message = spell_count(len(function_words), "word was", "words were")
-        message += f" left out, which all topics of this corpus use equally: {shown}."
-        log.note("terms", "function_words", list(function_words), message)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from embedtopics.terms._stop_words import (
-    _information_bound,
     account_names,
     function_words,
     general_words,
+    information_bound,
     stop_words_for,
 )
 from embedtopics.terms._tokens import tokenize
@@ -104,7 +104,7 @@ def test_bound_by_hand():
     variance = 0.8 * np.log(1.6) ** 2 + 0.2 * np.log(0.4) ** 2 - information**2
     error = np.sqrt(variance / 100 + 1 / 20_000)
     expected = (information - 1 / 200 + 1.645 * error) / (np.log(2) * np.log(2))
-    bound = _information_bound(np.array([[40.0], [10.0]]), np.array([50, 50]), 0.1)
+    bound = information_bound(np.array([[40.0], [10.0]]), np.array([50, 50]), 1.645)
     assert bound == pytest.approx([expected], rel=1e-12)
 
 

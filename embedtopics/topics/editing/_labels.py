@@ -23,16 +23,15 @@ from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import TermWeighting
 from embedtopics.terms._counts import checked_ngram_range, checked_stop_words
-from embedtopics.terms._stop_words import function_words
 from embedtopics.topics._describe import (
-    count_by_settings,
+    count_again,
     custom_weighting,
     describe_weighting,
     languages_of,
     recorded_weighting,
     term_settings_of,
 )
-from embedtopics.topics._pipeline import FitLog, note_terms
+from embedtopics.topics._fit_log import FitLog, note_terms
 from embedtopics.topics._propagation import find_documents
 from embedtopics.topics._relabel import checked_topic_id, relabeled, with_labels
 from embedtopics.topics._resolution import at_resolution
@@ -224,16 +223,11 @@ def update_terms(
     elif extra_stop_words is None:
         settings["extra_stop_words"] = []
     new = term_settings_of(dataclasses.replace(result, settings=settings))
-    common: Sequence[str] = ()
-    if new.stop_words == "auto":
-        common = result.term_counts.function_words
-        if term_settings_of(result).stop_words != "auto":
-            common = function_words(result.tokens, result.clustering.labels, languages_of(result))
-    counts = count_by_settings(result.tokens, new, languages_of(result), common)
+    counts = count_again(result, new)
     if not counts.terms and result.term_counts.terms:
         raise InputError("these parameters leave no term; leave out fewer words, or lower min_df")
     log = FitLog()
-    note_terms(log, counts.stop_words, counts.function_words, languages_of(result))
+    note_terms(log, counts.stop_words, counts, languages_of(result))
     others = [note for note in result.decisions if note.name not in WORD_NOTES]
     message = _terms_message(result, parameters, weighting)
     custom = result.weighting

@@ -24,6 +24,7 @@ from embedtopics.neighbors._approximate import exact_neighbors
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import BoolArray, Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.reduction._components import leading
+from embedtopics.terms._phrases import phrases_of
 from embedtopics.terms._tokens import join_tokens, tokenize
 from embedtopics.terms.results import TokenStream
 from embedtopics.topics._describe import (
@@ -196,8 +197,13 @@ def _with_terms(grown: TopicResult, added: Corpus, merged: Merged, update: bool)
     joined = join_tokens(grown.tokens, tokens, merged.order)
     counted = grown.term_counts
     if update:
-        common, languages = counted.function_words, languages_of(grown)
-        counted = count_by_settings(joined, term_settings_of(grown), languages, common)
+        counted = count_by_settings(
+            joined,
+            term_settings_of(grown),
+            languages_of(grown),
+            counted.function_words,
+            phrases_of(counted),
+        )
     else:
         counts = merged.put_rows(counted.counts, count_known_terms(grown, tokens))
         counted = dataclasses.replace(counted, counts=counts)
@@ -206,9 +212,12 @@ def _with_terms(grown: TopicResult, added: Corpus, merged: Merged, update: bool)
 
 def count_known_terms(result: TopicResult, tokens: TokenStream) -> csr_matrix:
     """Count the terms of a result in other texts: (n_texts, n_terms)."""
-    terms, common = result.term_counts.terms, result.term_counts.function_words
+    before = result.term_counts
+    terms = before.terms
     settings = dataclasses.replace(term_settings_of(result), min_df=1)
-    counted = count_by_settings(tokens, settings, languages_of(result), common)
+    counted = count_by_settings(
+        tokens, settings, languages_of(result), before.function_words, phrases_of(before)
+    )
     number = {term: column for column, term in enumerate(terms)}
     column = np.array([number.get(term, -1) for term in counted.terms], dtype=np.int64)
     entries = counted.counts.tocoo()

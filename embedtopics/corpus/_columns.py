@@ -12,7 +12,12 @@ import pandas as pd
 
 from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._dates import read_dates
-from embedtopics.corpus._numbers import describe_inexact_columns, infer_type, read_numbers
+from embedtopics.corpus._numbers import (
+    describe_inexact_columns,
+    infer_type,
+    read_numbers,
+    with_columns,
+)
 from embedtopics.corpus._readers import DocumentTable, as_table, is_frame
 from embedtopics.corpus._texts import (
     MISSING_MARKERS,
@@ -310,12 +315,13 @@ def _fields(
     names = content_ids(rows.hashes) if ids is None else read_ids(ids, table)
     metadata, n_repaired = _read_metadata(table, used)
     if table.cells_only:
-        notes += read_numbers(metadata, {*roles.values()}, table.delimiter)
+        metadata, decisions = read_numbers(metadata, {*roles.values()}, table.delimiter)
+        notes += decisions
     notes += describe_inexact_columns(metadata)
     if (time := roles["time"]) is not None:
         column = f"column {time!r} of {table.source}"
-        metadata[time], decisions = read_dates(table.frame[time], column, table.lines)
-        notes += decisions
+        metadata[time], of_dates = read_dates(table.frame[time], column, table.lines)
+        notes += of_dates
     n_repaired += rows.n_repaired
     if n_repaired:
         message = f"Lone surrogates were replaced by U+FFFD in {n_repaired} values."
@@ -337,6 +343,7 @@ def _fields(
 def _read_metadata(table: DocumentTable, used: list[str]) -> tuple[pd.DataFrame, int]:
     """Return the other columns without lone surrogates, and the number of repaired values."""
     metadata = table.frame.drop(columns=used)
+    clean_columns: dict[Any, pd.Series] = {}
     n_repaired = 0
     for name, dtype in metadata.dtypes.items():
         if not pd.api.types.is_object_dtype(dtype):
@@ -350,5 +357,5 @@ def _read_metadata(table: DocumentTable, used: list[str]) -> tuple[pd.DataFrame,
         if n_changed or table.untyped:
             objects = pd.Series(clean, index=metadata.index, dtype=object)
             # Column by column: pandas would keep strings of a frame of objects as objects.
-            metadata[name] = infer_type(objects) if table.untyped else objects
-    return metadata, n_repaired
+            clean_columns[name] = infer_type(objects) if table.untyped else objects
+    return with_columns(metadata, clean_columns), n_repaired

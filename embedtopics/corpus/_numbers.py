@@ -168,8 +168,8 @@ def _is_exact(number: int) -> bool:
 
 def read_numbers(
     metadata: pd.DataFrame, others: Collection[str | None], delimiter: str = ""
-) -> list[Decision]:
-    """Convert the columns of numerals of a table to numbers, in place, and report them.
+) -> tuple[pd.DataFrame, list[Decision]]:
+    """Return a table with its columns of numerals as numbers, and report them.
 
     The columns `others` stay as they are. `delimiter` is that of the file.
     """
@@ -183,6 +183,7 @@ def read_numbers(
     decimal = shown.pop() if len(shown) == 1 else ""
 
     notation_of: dict[str, Notation] = {}
+    numbers_of: dict[Any, pd.Series] = {}
     unread: dict[str, str] = {}
     for column in columns:
         notation = _choose(column, decimal, delimiter)
@@ -192,9 +193,23 @@ def read_numbers(
         if notation is None or numbers is None:
             unread[str(column.name)] = max(column.cells, key=len)
         else:
-            metadata[column.name] = pd.Series(numbers, index=metadata.index)
+            numbers_of[column.name] = pd.Series(numbers, index=metadata.index)
             notation_of[str(column.name)] = notation
-    return _describe(columns, notation_of, unread)
+    return with_columns(metadata, numbers_of), _describe(columns, notation_of, unread)
+
+
+def with_columns(frame: pd.DataFrame, columns: Mapping[Any, pd.Series]) -> pd.DataFrame:
+    """Return a frame with other values in some of its columns.
+
+    They are put in all at once: pandas takes a time that grows with the square of their number to
+    put them in one by one.
+    """
+    if not columns:
+        return frame
+    values = {name: columns.get(name, column) for name, column in frame.items()}
+    changed = pd.DataFrame(values, index=frame.index)
+    changed.columns = frame.columns
+    return changed
 
 
 def _numerals_of(values: pd.Series, name: str) -> NumeralColumn | None:

@@ -13,7 +13,7 @@ from embedtopics.corpus._numbers import has_inexact_integers, infer_type, read_n
 def read(cells, delimiter=",", **others):
     """Return the numbers of a column of cells, and the names of the decisions."""
     frame = pd.DataFrame({"x": cells, **others}, dtype=object)
-    decisions = read_numbers(frame, (), delimiter)
+    frame, decisions = read_numbers(frame, (), delimiter)
     return frame["x"], {decision.name: decision for decision in decisions}
 
 
@@ -154,7 +154,7 @@ def test_numbers_of_a_workbook_alone_stay_as_they_are():
 def test_columns_that_are_left_out_stay_text():
     frame = pd.DataFrame({"group": ["1", "2"], "x": ["1", "2"]}, dtype=object)
 
-    read_numbers(frame, {"group"})
+    frame, _ = read_numbers(frame, {"group"})
 
     assert frame["group"].tolist() == ["1", "2"]
     assert frame["x"].tolist() == [1, 2]

@@ -1,4 +1,4 @@
-"""The labelling page of a study: a local server of the standard library."""
+"""The labelling page of a study, on a local server."""
 
 from __future__ import annotations
 
@@ -7,10 +7,18 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from embedtopics._utils.local_server import LocalServer
+from embedtopics._utils.local_server import LocalServer, Post
+from embedtopics.annotation._bodies import (
+    HintBody,
+    LabelBody,
+    NextBody,
+    QueueBody,
+    SearchBody,
+    SkipBody,
+    UndoBody,
+)
 from embedtopics.annotation._codebook import as_json, checked_annotator
 from embedtopics.annotation._estimates import N_FURTHER
-from embedtopics.annotation._loop import STREAMS
 from embedtopics.annotation._project import AnnotationProject
 from embedtopics.annotation._topics import SheetStudy
 from embedtopics.errors import EmbedTopicsError
@@ -20,26 +28,28 @@ log = logging.getLogger(__name__)
 ESTIMATE_EVERY = 5
 """Count labels after which quality and shares are estimated again."""
 
-MAX_HITS, EXCERPT = 50, 240
-"""Texts of a list, and characters of each."""
+# Texts of a list, and characters of each.
+MAX_HITS = 50
+EXCERPT = 240
 
 
 class AnnotationServer(LocalServer):
     """A local server of the labelling page of a study, whose model learns in the background."""
 
     def __init__(self, study: AnnotationProject, annotator: str, port: int) -> None:
-        self.study, self.annotator = study, checked_annotator(annotator)
+        self.study = study
+        self.annotator = checked_annotator(annotator)
         self._estimates: dict[str, Any] = {}
         self._estimated_at = -1
         self._estimating = threading.Lock()
         posts = {
-            "/api/next": self.next,
-            "/api/label": self.label,
-            "/api/skip": self.skip,
-            "/api/undo": self.undo,
-            "/api/search": self.search,
-            "/api/queue": self.queue,
-            "/api/hint": self.hint,
+            "/api/next": Post(NextBody, self.next),
+            "/api/label": Post(LabelBody, self.label),
+            "/api/skip": Post(SkipBody, self.skip),
+            "/api/undo": Post(UndoBody, self.undo),
+            "/api/search": Post(SearchBody, self.search),
+            "/api/queue": Post(QueueBody, self.queue),
+            "/api/hint": Post(HintBody, self.hint),
         }
         gets = {"/api/state": self.state, "/api/noted": self.noted}
         super().__init__("embedtopics.annotation", port, gets, posts)
@@ -91,25 +101,23 @@ class AnnotationServer(LocalServer):
             ends = [round(float(accuracy[name]), 4) for name in ("value", "low", "high")]
             self._estimates = {"accuracy": ends, "n": int(accuracy["n"]), "classes": classes}
 
-    def next(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def next(self, body: NextBody) -> dict[str, Any]:
         """Return the next text for a tab."""
-        tab = str(request["tab"])
-        if request.get("fresh"):
-            self.study.loop.release(tab)
-        text = self.study.next(by=self.annotator, holder=tab)
+        if body.fresh:
+            self.study.loop.release(body.tab)
+        text = self.study.next(by=self.annotator, holder=body.tab)
         return {"next": text and vars(text)}
 
-    def label(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def label(self, body: LabelBody) -> dict[str, Any]:
         """Record a label; the response confirms that it is on disk."""
-        spans, stream = request.get("spans", []), request.get("stream")
         self.study.label(
-            request["key"],
-            [] if spans else request["labels"],
+            body.key,
+            () if body.spans else body.labels,
             by=self.annotator,
-            unsure=request.get("unsure") is True,
-            note=request.get("note", ""),
-            stream=stream if stream in STREAMS else None,
-            spans=spans,
+            unsure=body.unsure,
+            note=body.note,
+            stream=body.stream,
+            spans=body.spans,
         )
         return self._status()
 
@@ -122,9 +130,9 @@ class AnnotationServer(LocalServer):
         noted.sort(key=lambda one: -one.number)
         return {"found": [self._hit(one.text) for one in noted[:MAX_HITS]]}
 
-    def search(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def search(self, body: SearchBody) -> dict[str, Any]:
         """Return the texts that contain all words of the query, unanswered texts first."""
-        words = str(request["query"]).casefold().split()
+        words = body.query.casefold().split()
         if not words:
             return {"found": [], "n": 0}
         texts, answered = self.study.state.texts, self.study.state.records.answers
@@ -150,29 +158,31 @@ class AnnotationServer(LocalServer):
             "unsure": answer is not None and answer.unsure,
         }
 
-    def queue(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def queue(self, body: QueueBody) -> dict[str, Any]:
         """Put texts at the head of the queue."""
-        return {"waiting": self.study.queue(request["keys"])}
+        return {"waiting": self.study.queue(body.keys)}
 
-    def hint(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def hint(self, body: HintBody) -> dict[str, Any]:
         """Return the label that the model suggests."""
-        state, key = self.study.state, request["key"]
+        state = self.study.state
+        key = body.key
         with state.lock:
-            chances, names = self.study.loop.probabilities, state.records.names
+            chances = self.study.loop.probabilities
+            names = state.records.names
         if key not in state.texts.row_of or chances is None:
             return {"label": None, "probability": None}
         of_text = chances[state.texts.row_of[key]]
         best = int(of_text.argmax())
         return {"label": names[best], "probability": _number(of_text[best])}
 
-    def skip(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def skip(self, body: SkipBody) -> dict[str, Any]:
         """Skip a text."""
-        self.study.skip(request["key"], by=self.annotator, note=request.get("note", ""))
+        self.study.skip(body.key, by=self.annotator, note=body.note)
         return self._status()
 
-    def undo(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def undo(self, body: UndoBody) -> dict[str, Any]:
         """Undo the last answer and return its text."""
-        text = self.study.undo(by=self.annotator, holder=str(request["tab"]))
+        text = self.study.undo(by=self.annotator, holder=body.tab)
         return {"next": text and vars(text), **self._status()}
 
 
@@ -193,5 +203,7 @@ def serve(
     ------
     InputError
         The port is in use.
+    MissingExtraError
+        The extra `page` is not installed.
     """
     return AnnotationServer(study, annotator, port)

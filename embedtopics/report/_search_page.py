@@ -166,5 +166,7 @@ def serve_index(index: Any, *, port: int = 0) -> SearchServer:
     ------
     InputError
         The port is in use.
+    MissingExtraError
+        The extra `page` is not installed.
     """
     return SearchServer(index, port)

@@ -30,7 +30,7 @@ class Records:
     """The answers of a study by text and annotator, and its codebook."""
 
     def __init__(self, events: list[Event]) -> None:
-        """Apply the events of a journal, the first of which begins the study."""
+        """Apply the events of a journal; the first begins the study."""
         header, *others = events
         if not isinstance(header, StudyEvent):
             raise _damaged(header, "it does not begin a study")

@@ -32,7 +32,7 @@ from embedtopics.errors import CorruptFileError, InputError
 NAME = "journal.sqlite"
 
 APPLICATION_ID = 0x65746A6C
-"""Bytes 68 to 71 of the file, "etjl", by which a journal is told from another database."""
+"""Bytes 68 to 71 of the file, "etjl", which other databases do not have."""
 
 FORMAT = 2
 

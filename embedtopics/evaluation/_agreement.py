@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -13,7 +14,8 @@ from embedtopics._utils.checks import checked_choice, resolve_seed
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._alignment import align_values
 from embedtopics.errors import InputError
-from embedtopics.evaluation._bootstrap import interval, resampled_sums
+from embedtopics.evaluation._bootstrap import interval, resampled_sums, wilson
+from embedtopics.evaluation._ratings import read_ratings
 from embedtopics.evaluation.results import COVERED, Agreement
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
 
@@ -187,8 +189,9 @@ def agreement(
     the resamples equals the estimate: duplicates in a resample agree with each other and bias its
     measures upwards (Efron and Tibshirani 1993, chapter 10). In simulations, intervals of 0.95
     cover the mean of collections of the same size in 86 to 100 % of the cases with 100 documents,
-    and in 91 to 100 % with 500. NMI, homogeneity and completeness are higher in small collections
-    than in large ones: compare collections of different sizes by `ari` and `ami`. All
+    and in 91 to 100 % with 500. If all resamples agree perfectly, each unit counts as one trial.
+    NMI, homogeneity and completeness are higher in small collections than in large ones: compare
+    collections of different sizes by `ari` and `ami`. All
     resamples use the chance level of all documents in the adjusted mutual information.
 
     Examples
@@ -245,13 +248,27 @@ def agreement(
 
 
 def _around(value: float, drawn: Float64Array, n_units: int, least: float) -> tuple[float, float]:
-    """Return the interval of resampled figures, shifted to where their mean is the figure."""
+    """Return the interval of resampled figures, shifted to where their mean is the figure.
+
+    If all are 1, each unit counts as one trial, of which so many without a miss prove only so much.
+    """
     defined = drawn[~np.isnan(drawn)]
     if not len(defined):
         return float("nan"), float("nan")
+    if value == 1.0 and (defined == 1.0).all():
+        return max(least, 1.0 - most_misses(0, n_units)), 1.0
     low, high = interval(drawn, n_units)
     bias = float(defined.mean()) - value
     return max(least, float(low) - bias), min(1.0, float(high) - bias)
+
+
+def most_misses(n_misses: int, n_units: int) -> float:
+    """Return the upper end of Wilson's interval of a share of units."""
+    return float(wilson(n_misses, n_units)[1])
+
+
+MIN_DISAGREEING = 5
+"""Units with different ratings below which resamples vary too little for an interval."""
 
 
 class Alpha(NamedTuple):
@@ -267,19 +284,24 @@ def krippendorff_alpha(
     level: str = "nominal",
     random_state: RandomState = 0,
     groups: Any = None,
+    *,
+    order: Sequence[Any] | None = None,
 ) -> Alpha:
     """Return the agreement of coders: 1 less the observed over the expected disagreement.
 
     Parameters
     ----------
     ratings : array_like of shape (n_coders, n_units)
-        NaN is a missing rating.
+        Numbers or words. None, NaN, a blank text or a marker such as "NA" is a missing rating.
     level : {"nominal", "ordinal", "interval"}
         Disagreement of two ratings: 1, the squared difference of their ranks, or of their values.
+        Numerals such as "10" have the order of numbers, and ordered categories of pandas theirs.
     random_state : int, numpy.random.Generator or None
         Seed of the resampled units, which give the interval.
     groups : array_like of shape (n_units,), optional
         Units that are resampled together, such as the words of a text.
+    order : sequence of object, optional
+        All values from lowest to highest, for `level="ordinal"` with words.
 
     Returns
     -------
@@ -289,20 +311,18 @@ def krippendorff_alpha(
     Raises
     ------
     InputError
-        If the ratings have not two dimensions.
+        If the ratings have not two dimensions, words have no order, or intervals no numbers.
 
     Notes
     -----
-    Krippendorff (2011), "Computing Krippendorff's alpha-reliability".
+    Krippendorff (2011), "Computing Krippendorff's alpha-reliability". The interval is that of
+    resampled units. If fewer than five disagree, which resamples of few units often lack, it
+    reaches at least as far as the upper end of Wilson's interval of the share of such units.
     """
     import pandas as pd
 
-    ratings = np.asarray(ratings)
-    if ratings.ndim != 2:
-        raise InputError("ratings", "a row for each coder", found=f"{ratings.ndim} dimensions")
     checked_choice(level, "level", ("nominal", "ordinal", "interval"))
-    flat, values = pd.factorize(ratings.ravel(), sort=True)
-    codes = flat.reshape(ratings.shape)
+    codes, values = read_ratings(ratings, level, order)
     counts = np.stack([(codes == value).sum(axis=0) for value in range(codes.max(initial=0) + 1)])
     is_paired = counts.sum(axis=0) > 1
     group = (np.arange(len(is_paired)) if groups is None else np.asarray(groups))[is_paired]
@@ -323,7 +343,17 @@ def krippendorff_alpha(
     columns = pd.DataFrame(np.column_stack([observed, counts.T])).groupby(group).sum().to_numpy()
     value = float(alpha(columns.sum(axis=0)[None])[0])
     drawn = alpha(resampled_sums(columns, seed=resolve_seed(random_state)))
-    return Alpha(value, *_around(value, drawn, len(columns), -1.0))
+    low, high = _around(value, drawn, len(columns), -1.0)
+    disagreeing = int((columns[:, 0] > 0).sum())
+    if disagreeing < MIN_DISAGREEING:
+        # Two values that differ by chance differ as far as values do on average.
+        n = n_of_value.sum()
+        differ_by_chance = 1 - (n_of_value * (n_of_value - 1)).sum() / (n * (n - 1))
+        of_unit = 1 / differ_by_chance
+        if disagreeing:
+            of_unit = (1 - value) * len(columns) / disagreeing
+        low = max(-1.0, min(low, 1 - most_misses(disagreeing, len(columns)) * of_unit))
+    return Alpha(value, low, high)
 
 
 class DawidSkene(NamedTuple):
@@ -350,7 +380,8 @@ def dawid_skene(
     Parameters
     ----------
     ratings : array_like of shape (n_coders, n_units)
-        Classes of three coders or more; NaN or None is a missing rating.
+        Classes of three coders or more; None, NaN, a blank text or a marker such as "NA" is a
+        missing rating.
     n_resamples : int
         Resamples of units, which give the intervals.
     random_state : int, numpy.random.Generator or None
@@ -366,15 +397,12 @@ def dawid_skene(
     InputError
         If there are fewer than three coders.
     """
-    import pandas as pd
-
-    table = np.asarray(ratings, dtype=object)
-    if table.ndim != 2 or len(table) < 3:
-        raise InputError("ratings", "rows of at least 3 coders", found=f"shape {table.shape}")
-    flat, classes = pd.factorize(table.ravel(), sort=True)
-    patterns, of_unit, counts = np.unique(
-        flat.reshape(table.shape), axis=1, return_inverse=True, return_counts=True
-    )
+    table, classes = read_ratings(ratings)
+    if len(table) < 3:
+        raise InputError("ratings", "rows of at least 3 coders", found=f"{len(table)} rows")
+    if not classes:
+        raise InputError("ratings", "some ratings", found="none")
+    patterns, of_unit, counts = np.unique(table, axis=1, return_inverse=True, return_counts=True)
     votes = (patterns[:, :, None] == np.arange(len(classes))).transpose(1, 0, 2)
     n, n_votes = table.shape[1], votes.sum(axis=1) + 1e-3
     start = n_votes / n_votes.sum(axis=1, keepdims=True)

@@ -65,6 +65,8 @@ class RulesRecord(Record):
     lemmatizer: str = ""
     social: str = ""
     own: str | None = None
+    addresses: bool = False
+    version: Literal[1, 2] = 1
 
 
 class TfidfRecord(Record):

@@ -70,9 +70,9 @@ class LexicalSettings:
     words: WordRules = PLAIN
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings as JSON, without `words` where these are the default."""
+        """Return the settings as JSON."""
         stored = {name: getattr(self, name) for name in ("stop_words", "stems", "k1", "b")}
-        return stored if self.words == PLAIN else {**stored, "words": self.words.to_json()}
+        return {**stored, "words": self.words.to_json()}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> LexicalSettings:
@@ -93,7 +93,18 @@ class LexicalSettings:
         for code in self.stems:
             # An empty stem would lose the word.
             word = stems_of(word, (code,))[0][0] or word
+        return fold_letters(word) if self.words.version > 1 else word
+
+
+def fold_letters(word: str) -> str:
+    """Return a form in which spellings of one word agree.
+
+    Capitals hide whether a Turkish i has its dot, and whether a word is written with ss. Keyboards
+    lack the letter that looks like an apostrophe.
+    """
+    if word.isascii():
         return word
+    return word.casefold().replace("\u0131", "i").replace("\u02bc", "'")
 
 
 def lexical_settings(
@@ -286,7 +297,7 @@ def open_lexical(folder: Path) -> LexicalSegment:
                 f"{_FORMAT}; upgrade embedtopics"
             )
         about = parse_record(LexicalAbout, content)
-        settings = LexicalSettings.from_json(about.settings.model_dump())
+        settings = LexicalSettings.from_json(about.settings.model_dump(exclude_none=True))
         arrays = {name: _open(folder / f"{name}.npy") for name in _ARRAYS}
         segment = LexicalSegment(settings, **arrays)
         segment.check(about.passages)

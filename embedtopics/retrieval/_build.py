@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -266,6 +266,8 @@ def _build_in(folder: Path, corpus: Corpus, options: BuildOptions) -> IndexBuild
         raise InputError("words", expected, options.words)
     rules, rule_notes = choose_rules(options.words, languages)
     notes += rule_notes
+    if rules.social in ("", "split"):
+        rules = replace(rules, addresses=True)
     lexical = lexical_settings(
         languages, stop_words=options.stop_words, stems=options.stems, rules=rules
     )

@@ -21,6 +21,8 @@ class _RecordedWords(Record):
     lemmatizer: str = ""
     social: Literal["", "kept", "split", "dropped"] = ""
     own: str | None = None
+    addresses: bool = False
+    version: Literal[1, 2] = 1
 
 
 class RecordedLexical(Record):

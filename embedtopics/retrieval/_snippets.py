@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.retrieval._bm25 import LexicalSettings, QueryWords, query_words, stop_form
+from embedtopics.retrieval._bm25 import (
+    LexicalSettings,
+    QueryWords,
+    fold_letters,
+    query_words,
+    stop_form,
+)
 from embedtopics.terms._spans import edit_distance, word_spans, words_like
+from embedtopics.terms._tokens import usual_letters
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -41,6 +48,7 @@ _UNSAFE = {
     **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),
 }
 _BLANKS = re.compile(r"\s+")
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, repr=False)
@@ -237,13 +245,15 @@ def _are_near(word: str, other: str, most_edits: int) -> bool:
 def _words_of_form(version: IndexVersion, collection: Collection, form: str) -> set[str]:
     """Return the words that share a form, as some passages write them."""
     settings, words = version.lexical.settings, set()
-    beginning = re.compile(rf"\b{re.escape(form[:2])}\w*")  # a text is not divided into words
+    beginning = fold_letters(form[:2])
     for view, segment in zip(version.segments, version.lexical.segments, strict=True):
         rows = segment.postings(segment.find(form))[0]
         rows = rows[view.alive[rows]][:PASSAGES_READ]
         documents = collection.documents(view.documents[rows].tolist())
         for document, span in zip(documents, view.spans[rows].tolist(), strict=True):
             text = "" if document is None else document.text[slice(*span)]
-            candidates = set(beginning.findall(text.lower()))
-            words |= {word for word in candidates if settings.form(word) == form}
+            for word in map(usual_letters, set(_WORD.findall(text.lower()))):
+                is_near = fold_letters(word).startswith(beginning)
+                if is_near and settings.form(word) == form:
+                    words.add(word)
     return words

@@ -16,6 +16,7 @@ from embedtopics._utils.checks import is_whole
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Int32Array, Int64Array
 from embedtopics.terms._rules import is_emoji
+from embedtopics.terms._tokens import usual_letters
 from embedtopics.terms.results import TermCounts, TokenStream
 
 _BLOCK_WORDS = 1 << 22
@@ -74,10 +75,10 @@ def count_terms(
         tokens = replace(tokens, ids=ids, segments=parts)
     shortest, longest = checked_ngram_range(ngram_range)
     fewest = fewest_documents(min_df, len(tokens))
-    extra = {word.lower() for word in extra_stop_words}
-    stops = {word.lower() for word in stop_words} | extra
-    functions = {word.lower() for word in function_words} - stops
-    lowered = [word.lower() for word in tokens.words]
+    extra = set(map(_lowered, extra_stop_words))
+    stops = set(map(_lowered, stop_words)) | extra
+    functions = set(map(_lowered, function_words)) - stops
+    lowered = list(map(_lowered, tokens.words))
     left_out = stops | functions
     holders = count_holders(tokens)
     edge, opening = np.zeros((2, len(lowered)), dtype=bool)
@@ -124,9 +125,13 @@ def count_terms(
     )
 
 
+def _lowered(word: str) -> str:
+    return usual_letters(word.lower())
+
+
 def _pairs_of_phrases(phrases: Iterable[str], lowered: Sequence[str]) -> Int64Array:
     """Return the pairs of words of phrases, as first * n_words + second."""
-    halves = [phrase.lower().split(" ") for phrase in phrases]
+    halves = [_lowered(phrase).split(" ") for phrase in phrases]
     needed = {word for half in halves for word in half}
     ids_of: dict[str, list[int]] = {}
     for i, word in enumerate(lowered):

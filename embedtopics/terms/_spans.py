@@ -12,7 +12,9 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +26,16 @@ from embedtopics.terms._tokens import (
     _LETTER_FORMS,
     _PIECE,
     _TAG,
+    LONGEST_ADDRESS,
     PLAIN,
+    _forms,
     _split,
     _unicode_chunk,
+    address_span,
     capitals_of_tags,
     social_pattern,
     special_words,
+    usual_letters,
 )
 from embedtopics.terms.results import WordRules
 
@@ -138,29 +144,61 @@ def word_spans(text: str, rules: WordRules = PLAIN) -> list[tuple[str, int, int]
     if rules.social == "split":
         traced = traced.insert_blanks(capitals_of_tags(traced.text))
     traced = traced.lower().replace(_TAG, lambda _: " ")
+    addresses = _ADDRESS.finditer(traced.text) if rules.addresses else ()
+    spans = [span for match in addresses for span in _address_spans(traced, match, rules)]
     if rules.social != "kept":
         left_out = social_pattern() if rules.social == "dropped" else _ADDRESS
         traced = traced.replace(left_out, lambda _: " ")
-    spans = []
     for token, first, last in special_words(traced.text, rules):
         if token is not None:
             spans.append((token, traced.starts[first], traced.stops[last - 1]))
-            continue
-        for match in _PIECE.finditer(traced.text, first, last):
-            for piece, (begin, end) in _traced_chunks(traced.slice(*match.span())):
-                for word, start, stop in _split(piece.text[begin:end], rules):
-                    place = piece.starts[begin + start], piece.stops[begin + stop - 1]
-                    spans.append((word, *place))
-    return spans
+        else:
+            spans += _plain_spans(traced, first, last, rules)
+    return sorted(spans, key=itemgetter(1)) if rules.addresses else spans
 
 
-def _traced_chunks(piece: _TracedText) -> Iterator[tuple[_TracedText, tuple[int, int]]]:
+def _address_spans(
+    traced: _TracedText, match: re.Match[str], rules: WordRules
+) -> Iterator[tuple[str, int, int]]:
+    """Yield an address as a word, and the words in it, with their positions."""
+    begin, end = address_span(match[0])
+    if begin == end:
+        return
+    first, last = match.start() + begin, match.start() + end
+    whole = usual_letters(match[0][begin:end])
+    parts = list(_plain_spans(traced, first, last, rules))
+    if len(whole) <= LONGEST_ADDRESS and [word for word, _, _ in parts] != [whole]:
+        yield whole, traced.starts[first], traced.stops[last - 1]
+    yield from parts
+
+
+def _plain_spans(
+    traced: _TracedText, first: int, last: int, rules: WordRules
+) -> Iterator[tuple[str, int, int]]:
+    """Yield the words of a stretch of the text, by the general rules."""
+    for match in _PIECE.finditer(traced.text, first, last):
+        for piece, (begin, end) in _traced_chunks(traced.slice(*match.span()), rules):
+            for word, start, stop in _split(piece.text[begin:end], rules):
+                yield word, piece.starts[begin + start], piece.stops[begin + stop - 1]
+
+
+@lru_cache(maxsize=1)
+def _other_forms() -> re.Pattern[str]:
+    return re.compile(f"[{''.join(map(chr, _forms()))}]")
+
+
+def _traced_chunks(
+    piece: _TracedText, rules: WordRules
+) -> Iterator[tuple[_TracedText, tuple[int, int]]]:
     """Yield the chunks of a piece: the normalized piece and a span in it."""
     if piece.text.isascii():
         pattern = _ASCII_CHUNK
     else:
         for form, plain in _LETTER_FORMS.items():
             piece = piece.replace(re.compile(form), lambda _, plain=plain: plain)  # type: ignore[misc]
+        if rules.version > 1:
+            piece = piece.replace(_other_forms(), lambda letter: _forms()[ord(letter)])
+            piece = piece.replace(re.compile("i\u0307"), lambda _: "i")
         piece, pattern = piece.compose(), _unicode_chunk()
     for match in pattern.finditer(piece.text):
         yield piece, match.span()

@@ -4,7 +4,10 @@ Definition of a word
 --------------------
 A word consists of letters with their combining marks, and digits. First HTML entities are resolved,
 and text is composed (Unicode NFC) and lowercased, so that two encodings of an accented letter make
-one word.
+one word. Other forms of a letter become the letter: ligatures (``ﬁ``), full and half width,
+mathematical alphabets, the forms of Arabic letters by position, and the dot that lowercasing leaves
+above the i of a Turkish ``İ``. Superscripts, fractions and circled letters stay what they are:
+``x²`` is not ``x2``.
 
 - An apostrophe inside a word belongs to it (``don't``, ``aujourd'hui``). An elided article or
   pronoun is a word of its own (``l'eau`` is ``l``, ``eau``; ``dell'arte`` is ``dell``, ``arte``).
@@ -18,7 +21,9 @@ one word.
   `count_terms` makes no terms of them.
 - HTML tags, scripts and styles, web and mail addresses, emoji, symbols, punctuation and the signs
   of @names and #tags are dropped. `WordRules` can keep addresses, names, tags and emoji as words,
-  drop all, or split names and tags: ``#ClimateActionNow`` is ``climate``, ``action``, ``now``.
+  drop all, or split names and tags: ``#ClimateActionNow`` is ``climate``, ``action``, ``now``. For
+  search, an address is a word, and so are its parts: ``desk@paper.example`` is
+  ``desk@paper.example``, ``desk``, ``paper``, ``example``.
 - Phrases do not cross punctuation, an empty line, a dropped address or ``'s``. Quotation marks and
   the point of an abbreviation of up to two letters (``st. louis``) may stand inside.
 """
@@ -30,7 +35,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, count, pairwise
 from string import ascii_letters, digits
 
@@ -90,6 +95,23 @@ _BLOCK_CHARACTERS = 1 << 25
 FEW_BYTES = 1 << 24
 """Bytes of texts up to which pieces are numbered without compiled code, in about a second."""
 _LETTER_FORMS = {"\u2018": "'", "\u2019": "'", "\u2010": "-", "\u2011": "-", "\u00ad": ""}
+
+# Kinds of decompositions in the Unicode database that lead to the same letter in its usual form.
+# Superscripts, subscripts, fractions, circles and squares mean something else than their letters.
+_SAME_LETTER = frozenset(
+    "<compat> <font> <wide> <narrow> <initial> <medial> <final> <isolated>".split()
+)
+# Letters of an orthography that the database nevertheless decomposes: Armenian և, Thai and Lao
+# vowels with their consonants, and single letters of Korean.
+_OWN_LETTERS = re.compile("[\u0587\u0e00-\u0eff\u3131-\u318e\uffa0-\uffdc]")
+
+# Addresses are written in one piece, as a mark and hexadecimal digits. The mark is a code point
+# that Unicode reserves for uses inside a program.
+_ADDRESS_MARK = "\ufdd0"
+_ADDRESS_START = re.compile(r"(?:[a-z]{2,10}://)?(?:www\.)?")
+_ADDRESS_END = ".,;:!?)'\"/"
+LONGEST_ADDRESS = 500
+"""Characters of an address that is a word; of longer ones only the parts are."""
 
 
 def tokenize(
@@ -234,7 +256,8 @@ def special_words(
         begin, word = match.start(), match[0].rstrip(".,;:!?)'")
         yield None, place, begin
         place = begin + len(word)
-        yield word.replace("\ufe0f", ""), begin, place
+        word = word.replace("\ufe0f", "")
+        yield usual_letters(word) if rules.version > 1 else word, begin, place
     yield None, place, len(text)
 
 
@@ -248,15 +271,66 @@ def clean(text: str, rules: WordRules = PLAIN) -> str:
     text = text.lower()
     if "<" in text:
         text = _TAG.sub(" ", text)
+    if rules.addresses:
+        text = text.replace(_ADDRESS_MARK, " ")
     if rules.social == "dropped":
         text = social_pattern().sub(" . ", text)
-    elif rules.social != "kept" and ("@" in text or "://" in text or "www." in text):
+    elif rules.social != "kept" and _may_hold_address(text):
         # They hold no space: few of the parts between spaces are searched.
+        put = _mark_address if rules.addresses else " . "
         text = " ".join(
-            _ADDRESS.sub(" . ", part) if "@" in part or "://" in part or "www." in part else part
-            for part in text.split(" ")
+            _ADDRESS.sub(put, part) if _may_hold_address(part) else part for part in text.split(" ")
         )
     return text.replace("\n\n", "\n.\n")
+
+
+def _may_hold_address(text: str) -> bool:
+    return "@" in text or "://" in text or "www." in text
+
+
+def _mark_address(match: re.Match[str]) -> str:
+    return f" . {_ADDRESS_MARK}{match[0].encode('utf-8', 'surrogatepass').hex()} . "
+
+
+def address_span(address: str) -> tuple[int, int]:
+    """Return the part that identifies an address, without ``https://www.`` and a last point."""
+    start = _ADDRESS_START.match(address)
+    begin = 0 if start is None else start.end()
+    return begin, max(begin, len(address.rstrip(_ADDRESS_END)))
+
+
+def _read_address(address: str, rules: WordRules) -> list[str]:
+    """Return an address as a word, and the words in it."""
+    begin, end = address_span(address)
+    whole = usual_letters(address[begin:end])
+    pieces = _PIECE.findall(address, begin, end)
+    parts = [word for piece in pieces for word in _read_piece(piece, rules) if word != _BREAK]
+    is_word = 0 < len(whole) <= LONGEST_ADDRESS and parts != [whole]
+    return [whole, *parts] if is_word else parts
+
+
+@lru_cache(maxsize=1)
+def _forms() -> Mapping[int, str]:
+    """Return the usual form of each letter and digit in another form, by code point."""
+    forms = {}
+    for code in range(0x80, 0x20000):
+        letter = chr(code)
+        kind = unicodedata.decomposition(letter).partition(" ")[0]
+        if kind not in _SAME_LETTER or _OWN_LETTERS.match(letter):
+            continue
+        form = unicodedata.normalize("NFKC", letter)
+        is_letter = unicodedata.category(letter)[0] in "LMN" or 0x2E80 <= code <= 0x2FDF  # radicals
+        if is_letter and all(unicodedata.category(part)[0] in "LMN" for part in form):
+            forms[code] = form.lower()
+    return forms
+
+
+def usual_letters(word: str) -> str:
+    """Return a lowercased word with its letters in their usual forms, composed (Unicode NFC)."""
+    if word.isascii():
+        return word
+    # Lowercasing makes two characters of a Turkish İ: the i has its dot already.
+    return unicodedata.normalize("NFC", word.translate(_forms()).replace("i\u0307", "i"))
 
 
 def capitals_of_tags(text: str) -> list[int]:
@@ -272,6 +346,8 @@ def capitals_of_tags(text: str) -> list[int]:
 
 def _read_piece(piece: str, rules: WordRules) -> list[str]:
     """Return the words and breaks of a piece."""
+    if piece[0] == _ADDRESS_MARK and rules.addresses:
+        return _read_address(bytes.fromhex(piece[1:]).decode("utf-8", "surrogatepass"), rules)
     # Most pieces that are no plain word are one with marks around it.
     word = piece.strip(_MARKS)
     if word.isascii() and word.isalnum():
@@ -281,7 +357,8 @@ def _read_piece(piece: str, rules: WordRules) -> list[str]:
     if not piece.isascii():
         for form, plain in _LETTER_FORMS.items():
             piece = piece.replace(form, plain)
-        piece, pattern = unicodedata.normalize("NFC", piece), _unicode_chunk()
+        normal = usual_letters if rules.version > 1 else partial(unicodedata.normalize, "NFC")
+        piece, pattern = normal(piece), _unicode_chunk()
     words: list[str] = []
     place = 0
     for chunk in pattern.finditer(piece):

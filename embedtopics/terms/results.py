@@ -32,6 +32,11 @@ class WordRules:
         into words, or all are dropped. By default names and tags are words without their sign.
     function : Segmenter or str, optional
         Function that finds the words instead of all rules; its name in stored rules.
+    addresses : bool
+        Whether a web or mail address is a word, and its parts are, as in an index for search.
+    version : int
+        Version of the rules that all words follow. Version 1, of folders that were saved earlier,
+        keeps ligatures, wide letters and the stray dot of a lowercased Turkish İ.
     """
 
     segmenters: tuple[tuple[str, str], ...] = ()
@@ -39,9 +44,11 @@ class WordRules:
     lemmatizer: str = ""
     social: str = ""
     function: Segmenter | str | None = None
+    addresses: bool = False
+    version: int = 2
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields that differ from their defaults, and the name of a function."""
+        """Return the version, the fields that differ from their defaults, and a function's name."""
         fields = {**vars(self), "lemmas": list(self.lemmas), "segmenters": dict(self.segmenters)}
         function = fields.pop("function")
         fields["own"] = getattr(function, "__qualname__", function and str(function))
@@ -57,6 +64,8 @@ class WordRules:
             str(values.get("lemmatizer", "")),
             str(values.get("social", "")),
             str(values["own"]) if "own" in values else None,
+            bool(values.get("addresses", False)),
+            int(values.get("version", 1)),
         )
 
 

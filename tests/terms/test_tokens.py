@@ -8,8 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from embedtopics.terms import _tokens
+from embedtopics.terms._counts import count_terms
 from embedtopics.terms._spans import word_spans
-from embedtopics.terms._tokens import join_tokens, tokenize, words_of
+from embedtopics.terms._tokens import join_tokens, tokenize, usual_letters, words_of
 from embedtopics.terms.results import WordRules
 
 
@@ -67,6 +68,16 @@ def words(text, **options):
         ("🙂 1️⃣ ❤️ ©", ["1"]),
         ("\ud800 \x00 \u202eabc\u202c", ["abc"]),
         ("soft\u00adhyphen", ["softhyphen"]),
+        ("İzmir I\u0307ZMİR İ", ["izmir", "izmir", "i"]),
+        ("oﬃce ﬁn ﬂow ﬅ ſong", ["office", "fin", "flow", "st", "song"]),
+        ("ＡＢＣ１２ ｆｕｌｌ－ｗｉｄｔｈ", ["abc12", "full", "width"]),
+        ("ｶﾞｽ ﾎﾟｽﾄ", ["ガス", "ポス", "スト"]),
+        ("𝐁𝐨𝐥𝐝 𝓼𝓬𝓻𝓲𝓹𝓽 ℝ", ["bold", "script", "r"]),
+        ("ﻣﺮﺣﺒﺎ ﻻ", ["مرحبا", "لا"]),
+        ("ⅩⅣ ǅ ĳs 5µm", ["xiv", "dž", "ijs", "5μm"]),
+        ("x² H₂O ½ ① 1º ㎞", ["x²", "h₂o", "½", "①", "1º"]),
+        ("ırmak IRMAK", ["ırmak", "irmak"]),
+        ("և ارزش กำ ຫຳ ㄱ", ["և", "ارزش", "กำ", "ຫຳ", "ㄱ"]),
         ("", []),
     ],
 )
@@ -91,8 +102,6 @@ def test_endless_repeats_are_read_in_one_pass(unit):
 
 def tokenize_text_by_text(texts):
     """Return the words of each text, by the rules run over whole texts, nothing numbered."""
-    import unicodedata
-
     from embedtopics.terms import _tokens as tokens
 
     for text in texts:
@@ -102,7 +111,7 @@ def tokenize_text_by_text(texts):
         else:
             for form, plain in tokens._LETTER_FORMS.items():
                 cleaned = cleaned.replace(form, plain)
-            cleaned = unicodedata.normalize("NFC", cleaned).replace("_", " ")
+            cleaned = tokens.usual_letters(cleaned).replace("_", " ")
             chunks = tokens._unicode_chunk().findall(cleaned)
         yield [word for chunk in chunks for word, _, _ in tokens._split(chunk)]
 
@@ -152,3 +161,71 @@ def test_a_joint_stream_is_that_of_all_texts(first, second, random):
     np.testing.assert_array_equal(joint.ids, whole.ids)
     np.testing.assert_array_equal(joint.offsets, whole.offsets)
     assert joint.ids.dtype == np.int32 and joint.offsets.dtype == np.int64
+
+
+SEARCH = WordRules(addresses=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "write to Desk@Paper.example, today",
+            ["write", "to", "desk@paper.example", "desk", "paper", "example", "today"],
+        ),
+        (
+            "at https://www.Paper.example/old_news?id=7.",
+            ["at", "paper.example/old_news?id=7", "paper", "example", "old", "news", "id", "7"],
+        ),
+        ("www.paper.example/", ["paper.example", "paper", "example"]),
+        ("http://localhost:80/", ["localhost:80", "localhost", "80"]),
+        ("ftp://localhost", ["localhost"]),
+        ("(see http://a.example)", ["see", "a.example", "a", "example"]),
+        ("<b@c.example>", ["b@c.example", "b", "c", "example"]),
+        ("köln@bücher.example", ["köln@bücher.example", "köln", "bücher", "example"]),
+        ("http://x-ray.example", ["x-ray.example", "x-ray", "example"]),
+        ("http:// www. a@b @c", ["http", "www", "a", "b", "c"]),
+        ("\ufdd06162 a@b.example", ["6162", "a@b.example", "a", "b", "example"]),
+        ("http://" + "a/" * 300, ["a"] * 300),
+    ],
+)
+def test_an_address_is_a_word_for_search_and_so_are_its_parts(text, expected):
+    assert words_of(text, SEARCH) == expected
+    assert [word for word, _, _ in word_spans(text, SEARCH)] == expected
+
+
+def test_a_long_corpus_holds_the_same_addresses_as_a_short_one(monkeypatch):
+    texts = ["write to desk@paper.example now", "see www.paper.example/ü"] * 3
+    short = tokenize(texts, rules=SEARCH)
+    monkeypatch.setattr(_tokens, "FEW_BYTES", 0)
+    long = tokenize(texts, rules=SEARCH)
+    assert short.words == long.words
+    assert short.ids.tolist() == long.ids.tolist()
+
+
+def test_addresses_are_no_words_of_topics():
+    assert words("a@b.example www.c.example https://d.example") == []
+
+
+def test_rules_that_were_stored_without_a_version_keep_the_letters_of_that_time():
+    earlier = WordRules.from_json({"social": "split"})
+    assert words_of("İzmir oﬃce ＢＢＣ", earlier) == ["i\u0307zmir", "oﬃce", "ｂｂｃ"]
+    assert WordRules.from_json(None).version == 1
+
+
+def test_new_rules_are_stored_with_their_version():
+    rules = WordRules(addresses=True, social="split")
+    assert WordRules.from_json(rules.to_json()) == rules
+    assert WordRules().to_json() == {"version": 2}
+
+
+@given(st.text(max_size=20))
+def test_usual_letters_are_their_own_usual_letters(text):
+    word = usual_letters(text.lower())
+    assert usual_letters(word) == word
+
+
+@pytest.mark.parametrize("word", ["İzmir", "ＩＺＭＩＲ", "I\u0307zmir"])
+def test_stop_words_of_the_caller_are_read_as_texts_are(word):
+    counts = count_terms(tokenize(["İzmir limanı"] * 9), extra_stop_words=[word])
+    assert counts.terms == ("limanı",)

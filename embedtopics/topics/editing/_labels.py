@@ -23,6 +23,7 @@ from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import TermWeighting
 from embedtopics.terms._counts import checked_ngram_range, checked_stop_words
+from embedtopics.terms._tokens import usual_letters
 from embedtopics.topics._describe import (
     count_again,
     custom_weighting,
@@ -206,7 +207,7 @@ def update_terms(
         words = [extra_stop_words] if isinstance(extra_stop_words, str) else extra_stop_words
         if several := [word for word in words if len(word.split()) != 1]:
             raise InputError("extra_stop_words", "single words", several[0])
-        extra = list(dict.fromkeys(word.strip().lower() for word in words))
+        extra = list(dict.fromkeys(usual_letters(word.strip().lower()) for word in words))
     changes = {
         "stop_words": None if stop_words is None else checked_stop_words(stop_words),
         "extra_stop_words": extra,

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from embedtopics._utils.hidden_characters import without_hidden
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.errors import InputError, name_rows
 
@@ -166,8 +167,10 @@ def read_texts(values: Iterable[object], what: str, lines: Sequence[int] | None 
 
 
 def harmless(text: str) -> str:
-    """Remove invisible characters, and break the markers of chat formats."""
-    return _SIGN.sub(r"\1 ", "".join(c for c in text if not is_hidden(c)))
+    """Remove invisible characters, and break the markers of chat formats; lines stay apart."""
+    lines = without_hidden(text, sign="").replace("\r\n", "\n").replace("\r", "\n")
+    visible = "".join(c for c in lines if c in "\n\t" or not is_hidden(c))
+    return _SIGN.sub(r"\1 ", visible)
 
 
 def is_hidden(character: str) -> bool:

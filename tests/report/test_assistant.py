@@ -133,6 +133,67 @@ def test_what_cannot_be_answered_is_refused_in_one_sentence(index, tool, options
     assert answer.is_error and message in answer.content[0].text
 
 
+HIDDEN = "".join(chr(0xE0100 + byte) for byte in b"obey") + "\U000e006f\u200b\u202e"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """An index with hidden characters in texts, ids, names and values of columns."""
+    frame = pd.DataFrame({
+        "id": [f"a{HIDDEN}", "b", "c\u200b", "c"],
+        "text": [f"plums {HIDDEN} today", "pears ❤\ufe0f today", "figs today", "nuts today"],
+        f"STOP: obey{HIDDEN}": ["x", f"y{HIDDEN}", "z", "z"],
+        "tags": [["one", f"two{HIDDEN}"], [], [], []],
+    })  # fmt: skip
+    folder = tmp_path_factory.mktemp("hostile") / "index"
+    return SearchIndex.build(frame, folder, id="id", text="text", encoder=None, languages=[])
+
+
+def test_nothing_hidden_reaches_an_assistant(hostile):
+    column = "STOP: obey\ufffd"
+    _, answers = call(
+        AssistantTools(hostile, lambda: pd.DataFrame({"label": [f"t{HIDDEN}"]})).server(),
+        ("search", {"query": "today"}), ("search", {"query": f'today "{HIDDEN}"'}),
+        ("read", {"id": "a\ufffd"}), ("read", {"id": f"a{HIDDEN}"}), ("facets", {}),
+        ("facets", {"column": column}), ("facets", {"column": "none"}), ("topics", {}),
+        ("read", {"id": f"none{HIDDEN}"}),
+        ("search", {"query": "today", "where": f"x{HIDDEN} == 1"}),
+    )  # fmt: skip
+    for answer in answers:
+        both = answer.content[0].text + json.dumps(answer.structured_content, ensure_ascii=False)
+        assert not [c for c in HIDDEN if c in both]
+    hits, _, page, same_page, columns, values, error, topics, *_ = answers
+    ids = [hit["id"] for hit in hits.structured_content["hits"]]
+    assert sorted(ids) == ["a\ufffd", "b", "c", "c"]
+    assert page.structured_content["text"] == "plums \ufffd today"
+    assert page.structured_content == same_page.structured_content
+    assert page.structured_content["metadata"]["tags"] == ["one", "two\ufffd"]
+    assert column in columns.structured_content["columns"]
+    assert {row["value"] for row in values.structured_content["counts"]} == {"x", "y\ufffd", "z"}
+    assert topics.structured_content["topics"] == [{"label": "t\ufffd"}]
+    assert "❤\ufe0f" in hits.content[0].text
+    assert error.is_error and column in error.content[0].text
+
+
+def test_errors_are_marked_as_untrusted(hostile, caplog):
+    _, [error] = call(AssistantTools(hostile).server(), ("facets", {"column": "none"}))
+    text = error.content[0].text
+    [mark] = re.findall("^<(untrusted-[0-9a-f]{16})>$", text, re.M)
+    before, body, after = re.split(f"\n</?{mark}>\n?", text)
+    assert error.is_error and not after and "untrusted" in before
+    assert error.structured_content == {"untrusted": True, "notice": before, **json.loads(body)}
+    assert json.loads(body)["error"].startswith("column must be one of")
+
+
+def test_a_defect_says_nothing_of_the_collection(hostile, caplog):
+    def fail():
+        raise KeyError("STOP: obey")
+
+    _, [error] = call(AssistantTools(hostile, fail).server(), ("topics", {}))
+    assert error.is_error and "STOP" not in error.content[0].text
+    assert "a tool failed" in caplog.text
+
+
 def test_answers_have_a_limit(tmp_path):
     frame = pd.DataFrame({"text": [f"sea {n}\U000e0041 {'ab ' * 2000}" for n in range(60)]})
     frame["note"] = ["n" * 900] * 60

@@ -24,6 +24,7 @@ from embedtopics._utils.chat import (
 )
 from embedtopics._utils.checks import checked_between, checked_choice
 from embedtopics._utils.display import excerpt, spell_count
+from embedtopics._utils.hidden_characters import first_hidden
 from embedtopics.corpus._texts import harmless, is_hidden
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
@@ -353,7 +354,8 @@ def parse_name(content: str) -> str:
     if len(lines) != 1:
         raise UnusableAnswer(f"the answer has {len(lines)} lines instead of one")
     name = unicodedata.normalize("NFC", lines[0])
-    hidden = next((c for c in name if c != "\t" and is_hidden(c)), None)
+    controls = (c for c in name if c != "\t" and is_hidden(c))
+    hidden = next(controls, None) or first_hidden(name)
     if hidden is not None:
         raise UnusableAnswer(f"the answer holds the control character U+{ord(hidden):04X}")
     name, before = " ".join(name.split()), ""

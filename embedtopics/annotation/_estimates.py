@@ -204,9 +204,10 @@ def agreement_with_people(names: tuple[str, ...], labels: pd.Series, gold: Any) 
     import pandas as pd
 
     from embedtopics.corpus._alignment import align_values
+    from embedtopics.corpus._classes import read_classes
 
     gold = align_values(gold, labels, "gold", f"{len(labels):,} labels, one for each text")
-    people = pd.Series(list(gold), dtype=object)
+    people = pd.Series(read_classes(gold, known=names).values, dtype=object)
     codes = {name: code for code, name in enumerate(names)}
     is_gold = people.notna().to_numpy()
     if not is_gold.any():

@@ -35,9 +35,11 @@ from embedtopics.classification._targets import (
     aligned_labels,
     balanced_weights,
     labelled_texts,
+    read_targets,
     require_learnable,
 )
 from embedtopics.classification.results import RiskCoverage
+from embedtopics.corpus._alignment import align_values
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._cache import keys_of
@@ -190,7 +192,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.method_, result = fit(self, labelled, held_out, class_weights, seed, out)
         self.encoder_, self.head_ = result.encoder, result.head
         self.left_out_scores_, self.left_out_codes_ = result.left_out_scores, result.left_out_codes
-        self.decisions_, self.training_report_ = result.decisions, result.report
+        self.decisions_ = (*labelled.notes, *result.decisions)
+        self.training_report_ = result.report
         self.calibration_ = calibrate(
             self.calibration, self.head, self.left_out_scores_, self.left_out_codes_
         )
@@ -296,6 +299,30 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = labels.astype(object)
         labels[probabilities.max(axis=1) < threshold_for(max_error, self.risk_coverage())] = None
         return labels
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on labelled texts: the share whose label, or labels, are predicted.
+
+        Parameters
+        ----------
+        X, y
+            Texts and labels, as for `fit`; texts without a label do not count.
+        sample_weight : array_like of shape (n_texts,), optional
+        """
+        check_is_fitted(self, "head_")
+        labels = aligned_labels(X, y)
+        targets = read_targets(labels, self.head, self.classes_, learned=True)
+        predicted = self.predict(X)
+        if self.head == "multilabel":
+            is_right = (predicted == targets.codes).all(axis=1)
+        else:
+            is_right = predicted == self.classes_[targets.codes]
+        weights = targets.has_label.astype(np.float64)
+        if sample_weight is not None:
+            weights *= np.asarray(align_values(sample_weight, X, "sample_weight"), np.float64)
+        if not weights.sum() > 0:
+            raise InputError("y", "labels of at least one text", found="none")
+        return float(np.average(is_right, weights=weights))
 
     def risk_coverage(self) -> RiskCoverage:
         """Return the error among the most confident texts, on texts left out of the fit."""

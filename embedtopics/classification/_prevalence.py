@@ -203,7 +203,7 @@ def predict_corpus(
     truth = codes if codes.ndim == 2 else np.eye(n_classes)[np.maximum(codes, 0)]
     truth = np.where(has_label[:, None], truth, 0).astype(np.float64)
     sample = np.flatnonzero(has_label)
-    decisions: tuple[Decision, ...] = ()
+    decisions = targets.notes
     training_keys = set(map(tuple, classifier.training_keys_.tolist())) if is_fitted else set()
     keys = map(tuple, keys_of(texts).tolist() if is_fitted else [])
     learned = unit[[row for row, key in enumerate(keys) if key in training_keys]]
@@ -214,7 +214,7 @@ def predict_corpus(
         has_label[shared], truth[shared] = False, 0.0
         if n_shared := len(shared):
             message = f"{n_shared:,} labels are set aside: the classifier learned from their units."
-            decisions = (Decision("classification", "set_aside", n_shared, message),)
+            decisions += (Decision("classification", "set_aside", n_shared, message),)
     else:
         chances, n_folds = _cross_predict(
             classifier, texts, sample, codes, targets.classes, seed, unit
@@ -223,7 +223,7 @@ def predict_corpus(
             f"The classifier was fitted {n_folds} times on the labelled texts, each time without "
             "the texts that it then predicted."
         )
-        decisions = (Decision("classification", "cross_fitted", n_folds, message),)
+        decisions += (Decision("classification", "cross_fitted", n_folds, message),)
     guess = chances >= 0.5 if codes.ndim == 2 else np.eye(n_classes)[chances.argmax(axis=1)]
     return CorpusPredictions(
         targets.classes, chances, truth, has_label, guess.astype(np.float64), decisions

@@ -75,6 +75,7 @@ def evaluate(
     chances = classifier.calibration_.apply(classifier.head_.scores(vectors))
     rows = list(_scores("classifier", classifier, chances, codes, groups))
     notes = [one for one in classifier.decisions_ if one.name == "method"]
+    notes += tested.notes
     baselines = list(_baselines(classifier, learned, texts))
     if classifier.method_ != "frozen":
         try:

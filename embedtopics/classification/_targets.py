@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_choice
 from embedtopics.corpus._alignment import align_values
+from embedtopics.corpus._classes import read_class, read_classes, with_types_of
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
@@ -39,6 +40,7 @@ class Targets:
     codes: Int64Array  # (n,) or (n, n_classes)
     has_label: BoolArray  # (n,)
     classes: npt.NDArray[Any]
+    notes: tuple[Decision, ...] = ()
 
 
 class LabelledTexts(NamedTuple):
@@ -48,6 +50,7 @@ class LabelledTexts(NamedTuple):
     codes: Int64Array  # (n_texts,) or (n_texts, n_classes)
     classes: npt.NDArray[Any]
     rows: Int64Array  # (n_texts,), of the caller's texts
+    notes: tuple[Decision, ...] = ()
 
     def take(self, places: Int64Array) -> LabelledTexts:
         """Return some of the texts."""
@@ -78,22 +81,33 @@ def labelled_texts(
                 remedy="label_conflicts(texts, y) lists them; keep one row of each",
             )
     has_labels = [texts[row] for row in rows.tolist()]
-    return LabelledTexts(has_labels, targets.codes[rows], targets.classes, rows)
+    return LabelledTexts(has_labels, targets.codes[rows], targets.classes, rows, targets.notes)
 
 
 def read_targets(y: Any, head: str, classes: Any = None, *, learned: bool = False) -> Targets:
-    """Read the labels of each row; `classes` gives their order, `learned` those of a fit."""
+    """Read the labels of each row; `classes` gives their order, `learned` those of a fit.
+
+    Whether "101" is a text or a number may differ between files. If the classes are known, labels
+    of the other type are those with the same spelling.
+    """
     order = None if classes is None else [_python_value(one) for one in classes]
     if head == "multilabel":
         return _multilabel_targets(y, order, learned)
-    values = _as_list(y)
-    has_label = np.array([not _is_missing(value) for value in values], dtype=np.bool_)
-    labels = [_python_label(v, row) if has_label[row] else None for row, v in enumerate(values)]
-    order = order or sorted(_distinct_of_one_type(labels))
-    codes = np.full(len(values), MISSING, dtype=np.int64)
+
+    column = read_classes(_as_list(y), known=order or ())
+    notes = column.notes("classification", "y")
+    has_label = np.array([label is not None for label in column.values], dtype=np.bool_)
     rows = np.flatnonzero(has_label).tolist()
-    codes[has_label] = _class_codes([labels[row] for row in rows], order, rows, learned)
-    return Targets(codes, has_label, _class_array(order))
+    labels = [_python_label(column.values[row], row) for row in rows]
+    if order is None:
+        order = sorted(_distinct_of_one_type(labels, rows))
+    else:
+        labels, of_other_type = _with_known_types(labels, order)
+        notes += of_other_type
+
+    codes = np.full(len(column.values), MISSING, dtype=np.int64)
+    codes[has_label] = _class_codes(labels, order, rows, learned)
+    return Targets(codes, has_label, _class_array(order), notes)
 
 
 def require_learnable(labelled: LabelledTexts) -> None:
@@ -216,6 +230,17 @@ def _python_value(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def _with_known_types(
+    labels: Sequence[Any], order: Sequence[Any]
+) -> tuple[list[Any], tuple[Decision, ...]]:
+    """Return labels with the type of the classes that are spelled alike, and report changes."""
+    typed, changed = with_types_of(order, labels)
+    if not changed:
+        return typed, ()
+    message = f"Labels have the type of the classes: {', '.join(changed[:3])}."
+    return typed, (Decision("classification", "types_of_labels", changed, message),)
+
+
 def _python_label(value: Any, row: int) -> Any:
     """Return a label as a Python string, integer or bool."""
     value = _python_value(value)
@@ -229,12 +254,12 @@ def _python_label(value: Any, row: int) -> Any:
     raise InputError("y", "strings or integers", value, remedy, row=row)
 
 
-def _distinct_of_one_type(labels: Sequence[Any]) -> set[Any]:
-    present = [(row, label) for row, label in enumerate(labels) if label is not None]
-    for row, label in present:
-        if isinstance(label, str) != isinstance(present[0][1], str):
+def _distinct_of_one_type(labels: Sequence[Any], rows: Sequence[int]) -> set[Any]:
+    """Return the distinct labels; refuse strings beside integers."""
+    for row, label in zip(rows, labels, strict=True):
+        if isinstance(label, str) != isinstance(labels[0], str):
             raise InputError("y", "all strings or all integers", label, row=row)
-    return {label for _, label in present}
+    return set(labels)
 
 
 def _class_codes(
@@ -273,12 +298,22 @@ def _multilabel_targets(y: Any, order: list[Any] | None, learned: bool) -> Targe
         is_list = isinstance(value, (list, tuple, Set))
         if not is_list and not _is_missing(value):
             raise InputError("y", "a list of labels, empty for none", value, row=row)
-        label_sets.append({_python_label(label, row) for label in value} if is_list else None)
+        label_sets.append({_listed_label(label, row) for label in value} if is_list else None)
     has_label = np.array([labels is not None for labels in label_sets], dtype=np.bool_)
-    every = [label for labels in label_sets if labels for label in labels]
-    classes = order or sorted(_distinct_of_one_type(every))
-    codes = np.zeros((len(label_sets), len(classes)), dtype=np.int64)
-    for row, labels in enumerate(label_sets):
-        ordered = sorted(labels or ())
-        codes[row, _class_codes(ordered, classes, [row] * len(ordered), learned)] = 1
-    return Targets(codes, has_label, _class_array(classes))
+    rows = [row for row, labels in enumerate(label_sets) for _ in labels or ()]
+    every = [label for labels in label_sets for label in sorted(labels or (), key=str)]
+    notes: tuple[Decision, ...] = ()
+    if order is None:
+        order = sorted(_distinct_of_one_type(every, rows))
+    else:
+        every, notes = _with_known_types(every, order)
+    codes = np.zeros((len(label_sets), len(order)), dtype=np.int64)
+    codes[rows, _class_codes(every, order, rows, learned)] = 1
+    return Targets(codes, has_label, _class_array(order), notes)
+
+
+def _listed_label(value: Any, row: int) -> Any:
+    """Return one of several labels of a text in its one spelling."""
+    label = _python_label(value, row)
+    spelled = read_class(label)
+    return label if spelled is None else spelled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,12 +45,12 @@ def is_absent(text: str) -> bool:
     return not stripped or stripped in MISSING_CLASSES
 
 
-def read_class(value: Any) -> Any:
+def read_class(value: Any, known: Container[Any] = ()) -> Any:
     """Return a class in its one spelling, or None if there is none.
 
     A text is composed (Unicode NFC) and has single spaces; blank texts and markers such as "NA"
-    are missing. A whole float becomes an integer, because pandas stores integers as floats where
-    the column has gaps. Other values stay.
+    are missing, unless they are among the `known` classes. A whole float becomes an integer,
+    because pandas stores integers as floats where the column has gaps. Other values stay.
     """
     if is_missing(value):
         return None
@@ -58,18 +58,18 @@ def read_class(value: Any) -> Any:
         value = value.item()
     if isinstance(value, str):
         text = " ".join(unicodedata.normalize("NFC", replace_surrogates(value)).split())
-        return None if is_absent(text) else text
+        return None if is_absent(text) and text not in known else text
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value
 
 
-def read_classes(values: Iterable[Any]) -> ClassColumn:
-    """Read a class for each row."""
+def read_classes(values: Iterable[Any], known: Container[Any] = ()) -> ClassColumn:
+    """Read a class for each row; `known` are classes, even if they look like markers."""
     classes: list[Any] = []
     markers: Counter[str] = Counter()
     for value in values:
-        label = read_class(value)
+        label = read_class(value, known)
         if label is None and isinstance(value, str):
             markers[value] += 1
         classes.append(label)
@@ -80,3 +80,19 @@ def spell_class(value: Any) -> str | None:
     """Return a class as text, or None if there is none."""
     label = read_class(value)
     return None if label is None else str(label)
+
+
+def with_types_of(classes: Iterable[Any], values: Sequence[Any]) -> tuple[list[Any], list[str]]:
+    """Return values with the types of the classes that are spelled alike, and what changed.
+
+    Whether "101" is a text or a number differs between files, by their other codes.
+    """
+    known = set(classes)
+    class_of = {str(read_class(name, known)): name for name in known}
+    typed = [value if value in known else class_of.get(str(value), value) for value in values]
+    changed = {
+        f"{value!r} is {name!r}": None
+        for value, name in zip(values, typed, strict=True)
+        if type(value) is not type(name)
+    }
+    return typed, list(changed)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.display import one_line
+from embedtopics.corpus._classes import spell_class
 from embedtopics.corpus._texts import is_missing
 from embedtopics.corpus.readers._delimited import sniff_delimiter
 from embedtopics.distributed._manifest import read_shard
@@ -106,7 +107,7 @@ def _checked(row: Any, columns: Columns, width: int) -> dict[str, Any]:
     return {
         "text": text,
         "id": _as_text(row.get(columns.id)),
-        "group": _as_text(row.get(columns.group)) or "",
+        "group": spell_class(row.get(columns.group)) or "",
         "time": _moment(row.get(columns.time)),
         "vectors": _vector(row.get(columns.vectors), width) if columns.vectors else None,
     }

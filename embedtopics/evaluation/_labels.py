@@ -18,6 +18,7 @@ from embedtopics._utils.display import spell_count
 from embedtopics._utils.machine import one_blas_thread
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._alignment import as_series
+from embedtopics.corpus._classes import read_classes
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
@@ -62,8 +63,10 @@ def groups_of(labels: Any, corpus: Corpus, decisions: list[Decision]) -> Groups:
         expected = f"a column's name, or one label for each of the {len(corpus):,} rows"
         values = as_series(labels, corpus, "labels", expected).to_numpy(dtype=object)
         grouped_by = "labels given"
-    documents = corpus.distinct()
-    of_document, n_conflicts = _labels_of_documents([_spell(v) for v in values], documents)
+    column = read_classes(values)
+    decisions += column.notes("comparison", grouped_by)
+    names_of_rows = [None if value is None else str(value) for value in column.values]
+    of_document, n_conflicts = _labels_of_documents(names_of_rows, corpus.distinct())
     if n_conflicts:
         decisions.append(
             Decision(
@@ -84,7 +87,7 @@ def groups_of(labels: Any, corpus: Corpus, decisions: list[Decision]) -> Groups:
                 "comparison",
                 "unlabelled",
                 n_missing,
-                f"{n_missing:,} of {len(documents):,} texts have no label. They are on the maps, "
+                f"{n_missing:,} of {len(of_document):,} texts have no label. They are on the maps, "
                 "but not in scores by label.",
             )
         )
@@ -92,15 +95,6 @@ def groups_of(labels: Any, corpus: Corpus, decisions: list[Decision]) -> Groups:
     place: dict[str | None, int] = {name: i for i, name in enumerate(names)}
     place[None] = NOISE
     return Groups(np.array([place[v] for v in of_document], dtype=np.int32), names, grouped_by)
-
-
-def _spell(value: Any) -> str | None:
-    """Return a label as a string; None if it is missing."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
-        return None
-    if isinstance(value, (float, np.floating)) and value.is_integer():
-        value = int(value)  # a column of whole numbers with gaps comes as 1.0, 2.0
-    return " ".join(str(value).split()) or None
 
 
 def _labels_of_documents(

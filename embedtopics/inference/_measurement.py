@@ -14,7 +14,7 @@ import pandas as pd
 from embedtopics._utils.checks import checked_choice, is_number, resolve_seed
 from embedtopics._utils.display import spell_count
 from embedtopics.corpus._alignment import VALUE_OF_ROW, align_values, as_series
-from embedtopics.corpus._texts import is_missing
+from embedtopics.corpus._classes import read_classes, with_types_of
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.inference.results import PredictedLabel
@@ -185,7 +185,10 @@ class Measurement:
             if isinstance(value, PredictedLabel):
                 remedy = "pass the labels of a language model as predictions"
                 raise InputError("gold", "given by people", value, remedy, row=row)
-        is_gold = np.array([not is_missing(value) for value in values], dtype=np.bool_)
+        column = read_classes(values)
+        values = column.values
+        decisions = list(column.notes("inference", "gold"))
+        is_gold = np.array([value is not None for value in values], dtype=np.bool_)
         if is_gold.sum() < 2:
             raise InputError("gold", "given for at least two rows", found=f"{is_gold.sum()}")
         classes = _classes(values, is_gold, checked_choice(kind, "kind", _KINDS))
@@ -198,12 +201,12 @@ class Measurement:
         sample = Sample.of(weight, np.zeros(n) if stratum is None else stratum, unit)
         truth = _columns(values, classes, is_gold)
         expected = f"{n:,} rows, one for each gold value"
-        by_name = {
-            key: align_values(column, rows, "predictions", expected)
-            for key, column in _by_name(predictions, rows, classes).items()
-        }
+        by_name: dict[str, Any] = {}
+        for key, given in _by_name(predictions, rows, classes).items():
+            aligned = align_values(given, rows, "predictions", expected)
+            by_name[key], notes = _with_types_of_gold(aligned, classes, key)
+            decisions += notes
         columns = [_prediction(one, classes, n, key) for key, one in by_name.items()]
-        decisions: list[Decision] = []
         is_absent = {key: _is_absent(np.asarray(one)) for key, one in by_name.items()}
         for key, absent in is_absent.items():
             if n_absent := int(absent.sum()):
@@ -404,7 +407,7 @@ def _plain(value: Any) -> Any:
 
 def _codes(values: Any, rows: Any, parameter: str) -> Int64Array:
     """Return codes of units or strata; a missing one is refused with its row."""
-    cells = list(align_values(values, rows, parameter))
+    cells = read_classes(align_values(values, rows, parameter)).values
     codes = np.asarray(pd.factorize(pd.Series(cells, dtype=object))[0], dtype=np.int64)
     if (codes < 0).any():
         raise InputError(parameter, "present in every row", None, row=int((codes < 0).argmax()))
@@ -467,6 +470,33 @@ def _by_name(predictions: Any, rows: Any, classes: tuple[Any, ...] | None) -> di
             raise InputError("predictions", "at least one", predictions)
         return {str(name): one for name, one in predictions.items()}
     return {"prediction": predictions}
+
+
+def _with_types_of_gold(
+    values: Any, classes: tuple[Any, ...] | None, name: str
+) -> tuple[Any, list[Decision]]:
+    """Return predicted classes in their one spelling, with the types of the gold classes.
+
+    Numbers other than the classes are probabilities or scores, and stay as they are.
+    """
+    array = np.asarray(values)
+    if classes is None or array.ndim != 1:
+        return values, []
+    if array.dtype.kind in "iufb":
+        spelled = {str(_plain(value)) for value in np.unique(array).tolist()}
+        if not spelled <= {str(one) for one in classes if isinstance(one, str)}:
+            return values, []
+    column = read_classes(array.tolist(), known=classes)
+    rows = [row for row, label in enumerate(column.values) if label is not None]
+    typed, changed = with_types_of(classes, [column.values[row] for row in rows])
+    labels = np.full(len(array), None, dtype=object)
+    labels[rows] = typed
+
+    decisions = list(column.notes("inference", name))
+    if changed:
+        message = f"Predictions by {name} have the type of the gold classes: {changed[0]}."
+        decisions.append(Decision("inference", "types_of_predictions", changed, message))
+    return labels, decisions
 
 
 def _is_absent(values: npt.NDArray[Any]) -> BoolArray:

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import ndtri, stdtrit
 
 from embedtopics._utils.checks import checked_between, checked_choice
+from embedtopics.corpus._classes import spell_class
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.inference._measurement import Measurement
@@ -92,7 +93,7 @@ def groups_of(data: pd.DataFrame, by: Any, every: str) -> tuple[list[Any], Int64
         if pd.api.types.is_datetime64_any_dtype(column):
             starts = column.dt.tz_localize(None).dt.to_period(PERIODS[every]).dt.start_time
             column = starts.dt.strftime("%Y-%m-%d")
-        columns[name] = column.map(str, na_action="ignore")
+        columns[name] = pd.Series(map(spell_class, column.tolist()), column.index, dtype=object)
     grouped = pd.DataFrame(columns).groupby(list(columns))
     names: list[Any] = [key if len(columns) > 1 else key[0] for key, _ in grouped]
     return names, np.asarray(grouped.ngroup().fillna(-1), dtype=np.int64)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_between
 from embedtopics.corpus._alignment import align_values
+from embedtopics.corpus._classes import spell_class
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int64Array
@@ -204,11 +205,13 @@ class SelectiveMasking(RandomMasking):
                 raise InputError("classes", "a column of the corpus", classes)
             classes = read.metadata[classes]
         classes = align_values(classes, read, "classes", "a class for each row of the corpus")
-        names = np.asarray(classes, dtype=object).astype(str)
-        if len(names) != len(read) or len(set(names.tolist())) < 2:
-            got = f"{len(set(names.tolist()))} classes for {len(names):,} rows"
+        names = [spell_class(value) for value in classes]
+        order = sorted({name for name in names if name is not None})
+        if len(order) < 2:
+            got = f"{len(order)} classes for {len(names):,} rows"
             raise InputError("classes", "at least two, one for each row of the corpus", found=got)
-        _, labels = np.unique(names, return_inverse=True)
+        number_of = {name: number for number, name in enumerate(order)}
+        labels = np.array([-1 if name is None else number_of[name] for name in names])
         tokens = tokenize(read.texts)
         plain = function_words(tokens, labels)
         counted = count_terms(tokens, ngram_range=(1, 1), function_words=plain)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from embedtopics._utils.checks import checked_choice, resolve_seed
-from embedtopics.corpus._texts import is_missing, normalize_text
+from embedtopics.corpus._classes import spell_class
+from embedtopics.corpus._texts import normalize_text
 from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.evaluation._files import TableFile
@@ -215,7 +216,7 @@ def text_task(files: Files, *, label: str = "label", random_state: RandomState =
     for part, path in named:
         table = TableFile(Path(path).expanduser())
         texts += table.texts("text")
-        labels += [str(cell).strip() for cell in table.cells(label, _is_label, "a label")]
+        labels += [str(spell_class(cell)) for cell in table.cells(label, _is_label, "a label")]
         parts += [part] * len(table)
     rows, parts, decisions = split([key_of(one) for one in texts], parts, random_state, "texts")
     labels = [labels[place] for place in rows]
@@ -232,7 +233,7 @@ def text_task(files: Files, *, label: str = "label", random_state: RandomState =
 
 
 def _is_label(cell: Any) -> bool:
-    return not is_missing(cell) and bool(str(cell).strip())
+    return spell_class(cell) is not None
 
 
 class SentenceLabel(NamedTuple):

@@ -16,8 +16,9 @@ import pandas as pd
 from embedtopics._utils.checks import resolve_seed
 from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._classes import spell_class
 from embedtopics.corpus._table_files import format_of, write_tables
-from embedtopics.corpus._texts import is_missing, replace_surrogates
+from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.corpus._windows import PASSAGE_COLUMNS
 from embedtopics.decisions import Exported
 from embedtopics.errors import InputError
@@ -468,7 +469,7 @@ def report_card(
     `topics.validation_sheets`.
     """
     values = [] if labels is None else values_of(result, labels, "labels")[0].tolist()
-    classes = np.array(["" if is_missing(v) else str(v).strip() for v in values], dtype=object)
+    classes = np.array([spell_class(value) or "" for value in values], dtype=object)
     seed, n = resolve_seed(random_state), len(result.documents)
     n_rows = int(result.documents.weights.sum())
     truncated = [float(d.value) for d in result.decisions if d.name == "truncated"]

@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import spell_count
 from embedtopics.corpus._alignment import align_values
-from embedtopics.corpus._texts import is_missing, replace_surrogates
+from embedtopics.corpus._classes import read_classes
+from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
@@ -26,16 +28,14 @@ LABEL_WEIGHT = 0.5
 """Weight of the labels against the embeddings, 0 to 1."""
 
 
-def _read(value: Any, row: int) -> str | int | None:
+def _read(label: Any, row: int) -> str | int | None:
     """Return a label, or None if it is unknown."""
-    if is_missing(value):
-        return None
-    if isinstance(value, str):
-        return value.strip() or None
-    if value != int(value) or value < UNKNOWN:
-        expected = "strings or integers from 0 up, with -1 or None for unknown labels"
-        raise InputError("labels", expected, value, row=row)
-    return None if value == UNKNOWN else int(value)
+    if label is None or isinstance(label, str):
+        return label
+    if isinstance(label, bool) or (is_whole(label) and label >= UNKNOWN):
+        return None if label == UNKNOWN else int(label)
+    expected = "strings or integers from 0 up, with -1 or None for unknown labels"
+    raise InputError("labels", expected, label, row=row)
 
 
 class _LabelsOfRows:
@@ -44,7 +44,10 @@ class _LabelsOfRows:
     kind: str
 
     def __init__(self, labels: Any) -> None:
-        values = [_read(value, row) for row, value in enumerate(labels)]
+        column = read_classes(labels)
+        self._notes = column.notes("clustering", "the labels")
+        values = [_read(value, row) for row, value in enumerate(column.values)]
+        _refuse_two_types(values)
         self.classes = tuple(sorted({value for value in values if value is not None}))
         code_of = {value: code for code, value in enumerate(self.classes)}
         codes = [UNKNOWN if value is None else code_of[value] for value in values]
@@ -85,7 +88,7 @@ class _LabelsOfRows:
         )
         classes = np.full(len(documents), UNKNOWN, dtype=np.int32)
         classes[labelled] = pairs[order][first, 1]
-        notes = []
+        notes = list(self._notes)
         if n_conflicts := int((n_labels > 1).sum()):
             message = spell_count(n_conflicts, "repeated text has", "repeated texts have")
             message += " different labels; the most frequent label applies to all its rows."
@@ -95,6 +98,14 @@ class _LabelsOfRows:
             message += " the text of a labelled row and got its label."
             notes.append(note("shared_labels", n_filled, message))
         return classes, notes
+
+
+def _refuse_two_types(labels: Sequence[str | int | None]) -> None:
+    """Refuse strings beside integers, whose order is not known."""
+    first = next((label for label in labels if label is not None), None)
+    for row, label in enumerate(labels):
+        if label is not None and isinstance(label, str) != isinstance(first, str):
+            raise InputError("labels", "all strings or all integers", label, row=row)
 
 
 class PartialLabels(_LabelsOfRows):

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._alignment import as_series
-from embedtopics.corpus._texts import is_missing
+from embedtopics.corpus._classes import ClassColumn, read_classes
 from embedtopics.corpus._windows import PASSAGE_COLUMNS
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
@@ -141,7 +141,8 @@ def _number_groups(
     values: pd.Series, has_text: BoolArray, by: str
 ) -> tuple[Int64Array, tuple[str, ...], tuple[Decision, ...]]:
     """Return codes and names: ascending numbers, or else the largest first; pool the smallest."""
-    texts = pd.Series(_as_names(values), dtype=object)
+    column = read_classes(values.tolist())
+    texts = pd.Series(_as_names(column), dtype=object)
     sizes = texts[has_text].dropna().value_counts()
     is_number = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
 
@@ -149,7 +150,7 @@ def _number_groups(
         return float(name) if is_number else -float(sizes[name]), name
 
     names = sorted(sizes.index, key=order)
-    decisions: tuple[Decision, ...] = ()
+    decisions = column.notes("trends", repr(by))
     code_of = {}
     if len(names) > MAX_GROUPS:
         several = set(sorted(names, key=lambda name: -sizes[name])[: MAX_GROUPS - 1])
@@ -160,23 +161,15 @@ def _number_groups(
             other = f"({other})"
         names.append(other)
         message = f"{by!r} has {len(sizes):,} groups; {n_rest:,} of them are pooled as {other!r}."
-        decisions = (Decision("trends", "groups_put_together", n_rest, message),)
+        decisions += (Decision("trends", "groups_put_together", n_rest, message),)
     code_of |= {name: code for code, name in enumerate(names)}
     codes = np.array([code_of.get(name, -1) for name in texts], dtype=np.int64)
     return codes, tuple(names), decisions
 
 
-def _as_names(values: pd.Series) -> list[str | None]:
+def _as_names(column: ClassColumn) -> list[str | None]:
     """Return each value as text, or None if it is missing or blank."""
-
-    def spell(value: Any) -> str | None:
-        if is_missing(value):
-            return None
-        if isinstance(value, float | np.floating) and float(value).is_integer():
-            value = int(value)
-        return str(value).strip() or None
-
-    return [spell(value) for value in values.tolist()]
+    return [None if value is None else str(value) for value in column.values]
 
 
 class CellCounts(NamedTuple):
@@ -201,7 +194,8 @@ def units_of(result: TopicResult, units: Any) -> Int64Array:
         return np.asarray(of_text, dtype=np.int64)
     units = PASSAGE_COLUMNS[0] if units is None else units
     values, _ = values_of(result, units, "units")
-    codes = np.asarray(pd.factorize(pd.Series(_as_names(values), dtype=object))[0])
+    names = _as_names(read_classes(values.tolist()))
+    codes = np.asarray(pd.factorize(pd.Series(names, dtype=object))[0])
     # Rows of one text without a value are one unit.
     return np.where(codes >= 0, codes, codes.max(initial=-1) + 1 + of_text)
 

@@ -88,7 +88,9 @@ class InputError(EmbedTopicsError, ValueError):
     found : str, optional
         The actual value in words, such as "3 rows", instead of `got`.
     row : int, optional
-        Row of the input at fault.
+        Row of the input at fault, counted from 0.
+    line : int, optional
+        Line of a text file at fault, counted from 1, instead of a row.
 
     Attributes
     ----------
@@ -112,15 +114,19 @@ class InputError(EmbedTopicsError, ValueError):
         *,
         found: str = "",
         row: int | None = None,
+        line: int | None = None,
     ) -> None:
         self.parameter = parameter if expected else ""
         self.remedy = remedy
         self.row = row
+        self.line = line
         problem = f"{parameter} must be {expected}" if expected else parameter
         if got is not _NOTHING or found:
             problem += f"; got {found or _SHORT.repr(got)}"
         if row is not None:
             problem += f" in {name_rows([row])}"
+        if line is not None:
+            problem += f" in line {line}"
         self.problem = " ".join(filter(None, problem.splitlines()))  # arrays have many lines
         super().__init__(f"{self.problem}; {remedy}" if remedy else self.problem)
 

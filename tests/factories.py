@@ -58,12 +58,13 @@ def encodes(vectors_of):
 
 
 @contextmanager
-def refuses(parameter, *, row=None):
-    """Assert that an InputError names a parameter, and a row where one is at fault."""
+def refuses(parameter, *, row=None, line=None):
+    """Assert that an InputError names a parameter, and a row or line where one is at fault."""
     with pytest.raises(InputError) as caught:
         yield caught
     assert caught.value.parameter == parameter
     assert row is None or caught.value.row == row
+    assert line is None or caught.value.line == line
 
 
 def raising(error):

@@ -233,7 +233,7 @@ def _python_value(value: Any) -> Any:
 def _with_known_types(
     labels: Sequence[Any], order: Sequence[Any]
 ) -> tuple[list[Any], tuple[Decision, ...]]:
-    """Return labels with the type of the classes that are spelled alike, and report changes."""
+    """Return labels with the type of the classes of the same spelling, and report changes."""
     typed, changed = with_types_of(order, labels)
     if not changed:
         return typed, ()

@@ -44,6 +44,8 @@ def align_values(values: Any, rows: Any, parameter: str, expected: str = VALUE_O
         If there are more or fewer values than rows, or the index of a Series or frame names other
         rows, a row twice, or the positions of a list in another order.
     """
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InputError(parameter, expected, values)
     if not hasattr(values, "__len__"):
         values = list(values)
     is_indexed = isinstance(values, pd.Series | pd.DataFrame)

@@ -83,7 +83,7 @@ def spell_class(value: Any) -> str | None:
 
 
 def with_types_of(classes: Iterable[Any], values: Sequence[Any]) -> tuple[list[Any], list[str]]:
-    """Return values with the types of the classes that are spelled alike, and what changed.
+    """Return values with the types of the classes of the same spelling, and what changed.
 
     Whether "101" is a text or a number differs between files, by their other codes.
     """

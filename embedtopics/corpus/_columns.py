@@ -103,6 +103,7 @@ def _has_no_words(cell: object) -> bool:
 
 def read_ids(values: Iterable[object], table: DocumentTable) -> tuple[str, ...]:
     """Read ids as strings, one for each row."""
+    values = list(values)
     ids = [read_id(value) for value in values]
     missing = [row for row, value in enumerate(ids) if not value]
     if missing:
@@ -113,6 +114,8 @@ def read_ids(values: Iterable[object], table: DocumentTable) -> tuple[str, ...]:
         if first_row.setdefault(value, row) != row:
             both = name_rows([first_row[value], row], table.lines)
             names = f"{value!r} in {both} of {table.source}"
+            if str(values[row]) != str(values[first_row[value]]):
+                names += f" (from {values[first_row[value]]!r} and {values[row]!r})"
             raise InputError("ids", "different in every row", found=names)
     return tuple(ids)
 
@@ -312,8 +315,12 @@ def _fields(
         if name is not None:
             find_column(table, name, role)
     rows = read_texts(values, what, table.lines)
-    names = content_ids(rows.hashes) if ids is None else read_ids(ids, table)
     metadata, n_repaired = _read_metadata(table, used)
+    names: Iterable[str] = content_ids(rows.hashes)
+    if ids is not None:
+        values_of_ids = list(ids)
+        names = read_ids(values_of_ids, table)
+        n_repaired += sum(_has_surrogate(value) for value in values_of_ids)
     if table.cells_only:
         metadata, decisions = read_numbers(metadata, {*roles.values()}, table.delimiter)
         notes += decisions
@@ -324,7 +331,10 @@ def _fields(
         notes += of_dates
     n_repaired += rows.n_repaired
     if n_repaired:
-        message = f"Lone surrogates were replaced by U+FFFD in {n_repaired} values."
+        message = (
+            f"Lone surrogates were replaced in {n_repaired} values, by U+FFFD, in ids by a "
+            "question mark."
+        )
         notes.append(Decision("corpus", "replaced_characters", n_repaired, message))
     return {
         "texts": rows.texts,
@@ -338,6 +348,11 @@ def _fields(
         "notes": tuple(notes),
         "hashes": rows.hashes,
     }
+
+
+def _has_surrogate(value: object) -> bool:
+    """Return whether an id holds a lone surrogate."""
+    return isinstance(value, str) and replace_surrogates(value) != value
 
 
 def _read_metadata(table: DocumentTable, used: list[str]) -> tuple[pd.DataFrame, int]:

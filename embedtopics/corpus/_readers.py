@@ -1,11 +1,12 @@
 """Tables of documents: frames of any library, and lists of records."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, cast
 
 import pandas as pd
 
+from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._numbers import integers_with_gaps
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
@@ -45,11 +46,13 @@ def as_table(data: Any) -> DocumentTable:
     """Read a frame of any kind, or a list of mappings."""
     source = type(data).__name__
     if is_records(data):
+        for row, record in enumerate(data):
+            if not isinstance(record, Mapping):
+                remedy = "give mappings alone, or texts alone"
+                raise InputError("data", "a list of mappings", record, remedy, row=row)
         return DocumentTable(records_frame(data), source, untyped=True)
     if isinstance(data, Mapping):
-        # Objects, because strings of pandas cannot hold lone surrogates.
-        columns = {k: [v] if isinstance(v, str) else list(v) for k, v in data.items()}
-        return DocumentTable(pd.DataFrame(columns, dtype=object), source, untyped=True)
+        return DocumentTable(_frame_of_columns(data), source, untyped=True)
     if isinstance(data, pd.DataFrame):
         frame = data
     elif is_frame(data) and hasattr(data, "to_pandas"):
@@ -61,6 +64,35 @@ def as_table(data: Any) -> DocumentTable:
         )
     refuse_repeated(frame, source)
     return DocumentTable(frame, source)
+
+
+def _frame_of_columns(data: Mapping[Any, Any]) -> pd.DataFrame:
+    """Convert a mapping of columns to a frame of objects; Series are aligned by their index.
+
+    A single value is a column of one row. Objects, because strings of pandas cannot hold lone
+    surrogates.
+    """
+    indexed = [column for column in data.values() if isinstance(column, pd.Series)]
+    columns: dict[Any, list[Any]] = {}
+    for name, column in data.items():
+        if isinstance(column, Mapping | Set):
+            remedy = "give list(column.values()), or a frame"
+            raise InputError(f"column {name!r}", "a list with a value for each row", column, remedy)
+        is_single = isinstance(column, str | bytes) or not isinstance(column, Iterable)
+        if is_single or getattr(column, "ndim", 1) == 0:
+            columns[name] = [column]
+        elif isinstance(column, pd.Series):
+            columns[name] = align_values(column, indexed[0], f"column {name!r}").tolist()
+        else:
+            columns[name] = list(column)
+
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        first, *others = lengths
+        other = next(name for name in others if lengths[name] != lengths[first])
+        found = f"{lengths[first]:,} values of {first!r} and {lengths[other]:,} of {other!r}"
+        raise InputError("data", "columns of one length", found=found)
+    return pd.DataFrame(columns, dtype=object)
 
 
 def exact_frame(table: Any) -> pd.DataFrame:

@@ -41,10 +41,13 @@ class TableFile:
     ) -> list[Any]:
         """Return a column, or refuse the first cell that is not as expected."""
         cells = list(self.frame[self.first_of([column])])
-        for row, cell in enumerate(cells, start=1):
+        for row, cell in enumerate(cells):
             if not is_valid(cell):
                 parameter = f"{column} in {self.path.name}"
-                raise InputError(parameter, expected, cell, "correct or remove the row", row=row)
+                remedy = "correct or remove the row"
+                if self.table.lines is None:
+                    raise InputError(parameter, expected, cell, remedy, row=row)
+                raise InputError(parameter, expected, cell, remedy, line=self.table.lines[row])
         return cells
 
     def texts(self, column: str, *, may_be_empty: bool = False) -> tuple[str, ...]:
@@ -96,11 +99,11 @@ def read_qrels(path: str | Path) -> Judgements:
         cells = line.split("\t") if is_beir else line.split()
         if len(cells) != (3 if is_beir else 4) or not all(cells) or not is_finite_number(cells[-1]):
             expected = "lines of a query, a document and a number, as in TREC or BEIR"
-            raise InputError(path.name, expected, line, row=number)
+            raise InputError(path.name, expected, line, line=number)
         query, document, grade = cells[0], cells[-2], float(cells[-1])
         if judgements.setdefault(query, {}).setdefault(document, grade) != grade:
             expected = "one grade for each query and document"
-            raise InputError(path.name, expected, line, row=number)
+            raise InputError(path.name, expected, line, line=number)
     if not judgements:
         raise InputError(path.name, "judgements", found="none")
     return judgements

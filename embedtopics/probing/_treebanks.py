@@ -46,7 +46,7 @@ def read_conllu(path: str | Path) -> Treebank:
     ------
     InputError
         If the file is not UTF-8, a line lacks one of the ten columns or its form, words are not
-        numbered in order, or heads do not form a tree with one root. The error names the row in
+        numbered in order, or heads do not form a tree with one root. The error names the line in
         which the sentence begins.
 
     Notes
@@ -99,13 +99,13 @@ def _parse_sentence(
     try:
         [parsed] = conllu.parse("\n".join(lines), names, as_written)
     except (ParseException, ValueError) as error:
-        raise InputError(source, "a sentence in CoNLL-U", found=str(error), row=row) from None
+        raise InputError(source, "a sentence in CoNLL-U", found=str(error), line=row) from None
     if not all(len(token) == len(names) and token["form"] for token in parsed):
-        raise InputError(source, "ten columns and a form in each line of a sentence", row=row)
+        raise InputError(source, "ten columns and a form in each line of a sentence", line=row)
     words = [token for token in parsed if isinstance(token["id"], int)]
     if not words or [token["id"] for token in words] != [*range(1, len(words) + 1)]:
         ids = ", ".join(str(token["id"]) for token in words) or "none"
-        raise InputError(f"id in {source}", "words numbered from 1", found=ids, row=row)
+        raise InputError(f"id in {source}", "words numbered from 1", found=ids, line=row)
     others = [token for token in parsed if isinstance(token["id"], tuple)]
     multiword = {token["id"][0] - 1: token for token in others if token["id"][1] == "-"}
     tokens: list[tuple[str, bool]] = []
@@ -120,7 +120,7 @@ def _parse_sentence(
     n_empty = sum(token["id"][1] == "." for token in others)
     if len(token_of_word) != len(words) or n_multiword + n_empty != len(others):
         expected = "multi-word tokens that do not overlap or exceed the sentence"
-        raise InputError(f"id in {source}", expected, row=row)
+        raise InputError(f"id in {source}", expected, line=row)
     text, spans, is_as_written = _located(tokens, parsed.metadata.get("text"))
     heads = _heads([token["head"] for token in words], f"head in {source}", row)
     counts.update(multiword_tokens=n_multiword, empty_nodes=n_empty)
@@ -167,7 +167,7 @@ def read_token_table(path: str | Path) -> Treebank:
     except csv.Error as error:
         remedy = 'write a quote inside a quoted field twice ("")'
         raise InputError(
-            file.name, "closed quotes", str(error), remedy, row=reader.line_num
+            file.name, "closed quotes", str(error), remedy, line=reader.line_num
         ) from None
     names = tuple(one.strip() for one in (rows[0][1] if rows else []))
     if not names or len(set(names)) < len(names):
@@ -194,7 +194,7 @@ def read_token_table(path: str | Path) -> Treebank:
         is_numbered = not number or cells.get(number) == str(len(words))
         if len(fields) != len(names) or not cells[word].strip() or not is_numbered:
             expected = f"{len(names)} fields with a word, numbered from 1 in each sentence"
-            raise InputError(f"a line of {file.name}", expected, fields, row=row)
+            raise InputError(f"a line of {file.name}", expected, fields, line=row)
     if not blocks:
         raise InputError(file.name, "words below the header", found="none")
     labels = tuple(name for name in names if name not in (word, id, number))
@@ -225,7 +225,7 @@ def _lines(path: Path) -> Iterator[str]:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
                 byte = f"the byte 0x{raw[error.start]:02x}"
-                raise InputError(path.name, "UTF-8", found=byte, row=number) from None
+                raise InputError(path.name, "UTF-8", found=byte, line=number) from None
             yield line.removesuffix("\n").removesuffix("\r")
 
 
@@ -237,17 +237,17 @@ def _heads(cells: Sequence[str], parameter: str, row: int) -> tuple[int, ...]:
     for place, cell in enumerate(cells, start=1):
         if not NUMBER.fullmatch(cell) or int(cell) > n or int(cell) == place:
             expected = f"another word, 1 to {n}, or 0 for the root, of word {place}"
-            raise InputError(parameter, expected, cell, row=row)
+            raise InputError(parameter, expected, cell, line=row)
     heads = tuple(map(int, cells))
     if heads.count(0) > 1:
-        raise InputError(parameter, "0 for one word", found=f"{heads.count(0)} roots", row=row)
+        raise InputError(parameter, "0 for one word", found=f"{heads.count(0)} roots", line=row)
     for start, head in enumerate(heads, start=1):
         steps = 0
         while head and steps < n:
             head, steps = heads[head - 1], steps + 1
         if head:
             expected = f"on a path to the root, not in a cycle, for word {start}"
-            raise InputError(parameter, expected, cells[start - 1], row=row)
+            raise InputError(parameter, expected, cells[start - 1], line=row)
     return heads
 
 

@@ -52,6 +52,59 @@ def test_several_labels_are_lists_or_a_table(y):
     assert found.has_label.tolist() == [True, True, False, True]
 
 
+def test_blank_labels_and_markers_are_no_classes():
+    found = read_targets(["no", " ", "yes", "n/a", "\u00a0", "yes"], "softmax")
+
+    assert found.classes.tolist() == ["no", "yes"]
+    assert found.codes.tolist() == [0, -1, 1, -1, -1, 1]
+    assert [note.value for note in found.notes] == [3]
+
+
+def test_spellings_of_one_label_are_one_class():
+    found = read_targets(
+        ["Orléans", "Orle\u0301ans", " Orléans", "New  York", "New York"], "softmax"
+    )
+
+    assert found.classes.tolist() == ["New York", "Orléans"]
+
+
+@pytest.mark.parametrize(
+    ("classes", "y", "codes"),
+    [
+        (["0101", "202"], [202, "0101", 202.0], [1, 0, 1]),
+        ([5, 11], ["11", "5"], [1, 0]),
+        ([False, True], ["True", "False"], [1, 0]),
+    ],
+)
+def test_labels_have_the_type_that_was_learned(classes, y, codes):
+    found = read_targets(y, "softmax", np.array(classes), learned=True)
+
+    assert found.codes.tolist() == codes
+    assert found.notes[-1].name == "types_of_labels"
+
+
+def test_a_code_that_was_not_learned_is_refused():
+    with refuses("y", row=1):
+        read_targets(["11", "05"], "softmax", [5, 11], learned=True)
+
+
+def test_the_score_counts_labels_of_another_type():
+    texts = [f"plum pear {i}" for i in range(8)] + [f"train rail {i}" for i in range(8)]
+    model = TextClassifier("tfidf").fit(texts, ["0101"] * 8 + ["202"] * 8)
+
+    assert model.score(texts, ["0101"] * 8 + [202] * 8) == 1.0
+    assert model.score(texts[7:9], ["202", " "]) == 0.0
+    assert model.score(texts[7:9], ["202", "202"], sample_weight=[1, 3]) == 0.75
+
+
+def test_a_score_of_no_labels_is_refused():
+    texts = ["ripe plums", "late trains", "sweet pears", "slow trains"]
+    model = TextClassifier("tfidf").fit(texts, ["fruit", "rail", "fruit", "rail"])
+
+    with refuses("y"):
+        model.score(texts, [None, "", "NA", np.nan])
+
+
 TEXTS = [f"text {i}" for i in range(8)]
 
 

@@ -252,6 +252,34 @@ def test_parts_of_a_measurement_are_aligned(parties):
     )
 
 
+def test_blank_gold_cells_are_missing_and_predictions_have_the_type_of_the_gold():
+    gold = ["101", "007", " ", "NA", "\u00a0", "<NA>"] * 10
+    predictions = pd.Series([101, "007", 101, 101, "007", "007"] * 10, dtype=object)
+
+    measured = Measurement(gold, predictions, sampling="random")
+
+    assert measured.classes == ("007", "101")
+    assert measured.sample.is_gold.sum() == 20
+    assert np.array_equal(measured.naive[:2], [[0, 1], [1, 0]])
+    names = {note.name for note in measured.decisions}
+    assert {"missing_classes", "types_of_predictions"} <= names
+
+
+def test_probabilities_stay_numbers_beside_gold_words():
+    gold = ["no", "yes", None] * 10
+
+    measured = Measurement(gold, [0.25, 0.75, 1.0] * 10, sampling="random")
+
+    assert measured.proxy[:3, 1].tolist() == [0.25, 0.75, 1.0]
+
+
+def test_a_blank_unit_is_missing():
+    with pytest.raises(InputError) as caught:
+        Measurement(["a", "b"] * 2, ["a", "b"] * 2, units=["x", "y", " ", "z"], sampling="random")
+
+    assert (caught.value.parameter, caught.value.row) == ("units", 2)
+
+
 @pytest.mark.parametrize("parameter", ["predictions", "units", "strata", "probability", "data"])
 def test_parts_of_a_measurement_of_other_rows_are_refused(parameter):
     gold = pd.Series(["yes", "no", "yes", "no"], index=list("abcd"))

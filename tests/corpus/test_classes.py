@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.corpus._classes import read_class, read_classes, spell_class
+from embedtopics.corpus._classes import read_class, read_classes, spell_class, with_types_of
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,20 @@ def test_reading_a_class_twice_changes_nothing(text):
     once = read_class(text)
     assert read_class(once) == once
     assert spell_class(text) == once
+
+
+def test_a_known_class_may_look_like_a_marker():
+    column = read_classes(["NA", "EU", "n/a"], known=["NA", "EU"])
+
+    assert column.values == ["NA", "EU", None]
+
+
+def test_values_take_the_type_of_the_classes_that_are_spelled_alike():
+    values, changed = with_types_of(["101", "007"], [101, "007", 5])
+
+    assert values == ["101", "007", 5]
+    assert changed == ["101 is '101'"]
+
+
+def test_a_code_with_leading_zeros_is_not_the_number():
+    assert with_types_of([7, 101], ["007", "101"])[0] == ["007", 101]

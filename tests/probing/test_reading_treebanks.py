@@ -92,11 +92,11 @@ def test_broken_sentences_are_named(written, case):
     assert before in FRENCH
     with pytest.raises(InputError) as caught:
         read_conllu(written(FRENCH.replace(before, after, 1)))
-    assert caught.value.row == row and caught.value.parameter.startswith(parameter)
+    assert caught.value.line == row and caught.value.parameter.startswith(parameter)
 
 
 def test_bytes_that_are_not_utf8_are_named(written):
-    with refuses("made.conllu", row=14):
+    with refuses("made.conllu", line=14):
         read_conllu(written(FRENCH.encode().replace(b"Oui", b"Ou\xffi")))
 
 
@@ -107,7 +107,7 @@ def test_files_that_are_none(written, tmp_path):
         read_conllu(tmp_path)
     with refuses("made.conllu"):
         read_conllu(written("\n\n"))
-    with refuses("id in made.conllu", row=1):
+    with refuses("id in made.conllu", line=1):
         read_conllu(written("0.1\tx" + "\t_" * 8 + "\n"))
     with pytest.raises(InputError, match="gzip"):
         (tmp_path / "bad.gz").write_bytes(b"no gzip")
@@ -200,7 +200,7 @@ def test_broken_tables(written, content, message):
 
 
 def test_quotes_that_are_never_closed(written):
-    with refuses("t.csv", row=2):
+    with refuses("t.csv", line=2):
         read_token_table(written('word,tag\n"a,b\n', "t.csv"))
 
 

@@ -43,9 +43,9 @@ def test_labelled_texts_keep_their_parts(write):
 
 def test_labelled_texts_that_are_none(write):
     good = write("g.jsonl", texts((1, "a b"), (0, "c")))
-    with refuses("text in b.jsonl", row=2):
+    with refuses("text in b.jsonl", line=2):
         text_task({"train": write("b.jsonl", texts((1, "x"), (0, " "))), "test": good})
-    with refuses("label in n.jsonl", row=1):
+    with refuses("label in n.jsonl", line=1):
         text_task({"train": write("n.jsonl", texts((None, "x"), ("y", "z"))), "test": good})
     with refuses("g.jsonl"):
         text_task(good, label="says")

@@ -122,16 +122,16 @@ def read_labels(path: Path, result: TopicResult) -> dict[int, str]:
             continue
         if topic is None or topic in labels or not 0 <= topic < result.n_topics:
             expected = f"an id of one of the topics, in one row of {path}"
-            raise InputError("topic", expected, row.get("topic"), row=number)
+            raise InputError("topic", expected, row.get("topic"), line=number)
         label = " ".join(row.get("label", "").split())
         if not label:
-            raise InputError("label", f"given for topic {topic} in {path}", label, row=number)
+            raise InputError("label", f"given for topic {topic} in {path}", label, line=number)
         # Three zeros are thousands, fewer are decimals.
         size = re.sub(r"\D", "", re.sub(r"[.,]0{0,2}$", "", row.get("size", "").strip()))
         if size and int(size) != result.topics[topic].size:
             expected = f"{result.topics[topic].size:,} for topic {topic} in {path}"
             remedy = "use the labels.csv of this result, or delete the column"
-            raise InputError("size", expected, int(size), remedy, row=number)
+            raise InputError("size", expected, int(size), remedy, line=number)
         labels[topic] = label
     edited = {}
     for topic, label in labels.items():
@@ -143,7 +143,7 @@ def read_labels(path: Path, result: TopicResult) -> dict[int, str]:
 
 
 def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the rows that are not blank, each with its number in a spreadsheet."""
+    """Return the rows that are not blank, each with the line on which it ends."""
     try:
         text = read_regular(path).decode("utf-8-sig")
     except OSError as error:
@@ -152,10 +152,12 @@ def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
     except UnicodeDecodeError as error:
         row = error.object[: error.start].count(b"\n") + 1
         expected, remedy = f"UTF-8 text in {path}", "save the table as CSV UTF-8"
-        raise InputError("labels", expected, remedy=remedy, found="other bytes", row=row) from error
+        raise InputError(
+            "labels", expected, remedy=remedy, found="other bytes", line=row
+        ) from error
     delimiter = max(DELIMITERS, key=next(iter(text.splitlines()), "").count)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    return [(n, cells) for n, cells in enumerate(rows, 1) if any(cell.strip() for cell in cells)]
+    return [(rows.line_num, cells) for cells in rows if any(cell.strip() for cell in cells)]
 
 
 WORD_NOTES = ("stop_words", "function_words", "no_stop_words")

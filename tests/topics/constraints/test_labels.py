@@ -192,3 +192,19 @@ def test_what_would_be_ignored_is_refused(toy, by_hand, fit, parameters):
     with refuses("n_topics"):
         fit(toy, ManualLabels(by_hand), **parameters)
     assert fit(toy, ManualLabels(by_hand), n_topics=3).n_topics == 3
+
+
+@pytest.mark.parametrize("kind", [PartialLabels, ManualLabels])
+def test_blank_labels_and_spellings_of_one_label(kind):
+    labels = kind(["no", "n/a", " ", "Orle\u0301ans", "Orléans", None, "\u00a0"])
+
+    assert labels.classes == ("Orléans", "no")
+    assert labels.codes.tolist() == [1, -1, -1, 0, 0, -1, -1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "row"), [(["a", 1], 1), ([None, 3, "b"], 2), ([0, float("inf")], 1), ([0, [1]], 1)]
+)
+def test_labels_of_two_types_or_none_are_refused(labels, row):
+    with refuses("labels", row=row):
+        PartialLabels(labels)

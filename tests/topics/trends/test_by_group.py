@@ -67,7 +67,17 @@ def test_rows_without_a_group_are_left_out(result):
     source[:20], source[20:30], source[30] = None, " ", "b"
     groups = topics.by_group(result, source)
     assert groups.names == ("a", "b") and groups.totals[1] == 1
-    assert {d.name: d.value for d in groups.decisions} == {"rows_without_group": 30}
+    expected = {"rows_without_group": 30, "missing_classes": 10}
+    assert {d.name: d.value for d in groups.decisions} == expected
+
+
+def test_spellings_of_one_group_are_one(result):
+    source = np.array(["Go\u0308teborg", "Göteborg", " Göteborg ", "n/a", "Malmö"], dtype=object)
+    source = np.resize(source, len(result.corpus))
+
+    groups = topics.by_group(result, source)
+
+    assert groups.names == ("Göteborg", "Malmö")
 
 
 def test_many_groups_are_put_together(result, monkeypatch):

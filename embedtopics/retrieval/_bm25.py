@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -171,33 +170,6 @@ def query_words(query: str, settings: LexicalSettings) -> QueryWords:
         else:
             written.setdefault(form, {})[word] = times
     return QueryWords(dict(sorted(written.items())), stop_words)
-
-
-class ParsedQuery(NamedTuple):
-    """A query without its quotes and exclusions, and the words of each phrase and exclusion."""
-
-    text: str
-    phrases: tuple[tuple[str, ...], ...]
-    excluded: tuple[tuple[str, ...], ...]
-
-
-# A hyphen before a number is a minus.
-_SYNTAX = re.compile(r'(?<!\S)(-?)"([^"]+)"(?!\w)|(?<!\S)-(?=[^\W\d_])([^\s"]+)')
-
-
-def parse_query(query: str, rules: WordRules = PLAIN) -> ParsedQuery:
-    """Read "phrases in quotes" and -exclusions; the rest is the text of the query."""
-    phrases: list[tuple[str, ...]] = []
-    excluded: list[tuple[str, ...]] = []
-
-    def keep(match: re.Match[str]) -> str:
-        is_out = match[1] != ""
-        words = tuple(words_of(match[2] or match[3], rules))
-        if words:
-            (excluded if is_out else phrases).append(words)
-        return " " if is_out else match[2]
-
-    return ParsedQuery(_SYNTAX.sub(keep, query), tuple(phrases), tuple(excluded))
 
 
 @dataclass(frozen=True, eq=False)

@@ -274,6 +274,7 @@ class SearchIndex:
         queries : str or sequence of str
             Documents must hold each ``"phrase in quotes"`` and no ``-excluded`` word or
             ``-"phrase"``, exactly as written. Dense search does not interpret quotes and signs.
+            Decisions of the hits name other signs, such as ``NOT``, which have no effect.
         k : int
             Maximum number of documents for each query.
         mode : {"dense", "hybrid", "lexical"}

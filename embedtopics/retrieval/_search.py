@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,19 +12,23 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_between, checked_choice, checked_count
 from embedtopics.corpus._columns import FIELD_SEPARATOR
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 from embedtopics.retrieval._bm25 import (
     LexicalHits,
     LexicalSearcher,
-    ParsedQuery,
-    parse_query,
     stop_form,
 )
 from embedtopics.retrieval._filters import Filter, InvalidCondition, find_column, parse_filter
 from embedtopics.retrieval._fusion import DEPTH, fuse_scores
 from embedtopics.retrieval._mapping_filters import read_mapping
+from embedtopics.retrieval._query import (
+    ParsedQuery,
+    checked_queries,
+    parse_for_dense,
+    parse_query,
+)
+from embedtopics.retrieval._query_notes import describe_queries
 from embedtopics.retrieval._reader import (
     Allowed,
     DocumentRemoved,
@@ -51,9 +55,6 @@ Where: TypeAlias = str | Mapping[str, Any] | None
 
 MODES = ("dense", "hybrid", "lexical")
 TEXTS_AT_ONCE = 1_000
-_MOST_SHOWN = 5
-"""Words that a message names."""
-
 MIN_RELEVANCE = 0.1
 """Relevance from which facets count the documents of a query."""
 
@@ -150,7 +151,7 @@ def search(
     if reader.newest().words_only:
         options = _lexical_options(options, vectors)
     if options.mode == "dense":  # the encoder reads a query as it is
-        parsed = [ParsedQuery(text, (), ()) for text in texts]
+        parsed = [parse_for_dense(text) for text in texts]
     else:
         rules = reader.newest().lexical.settings.words
         parsed = [parse_query(text, rules) for text in texts]
@@ -174,25 +175,11 @@ def search(
             suggestions = suggest(version, collection, parsed[0].text)
         return SearchHits(
             texts, tuple(hits), options.mode, options.k, condition.text if condition else "",
-            _decisions(version, parsed, unit_vectors, options.mode, suggestions),
+            describe_queries(version, parsed, unit_vectors, options.mode, suggestions),
             is_single, suggestions,
         )  # fmt: skip
 
     return reader.answer(answer)
-
-
-def checked_queries(queries: Any) -> tuple[str, ...]:
-    """Return the texts of one query or several."""
-    if isinstance(queries, str):
-        return (str(queries),)
-    has_order = isinstance(queries, Iterable) and not isinstance(queries, bytes | Mapping | Set)
-    if not has_order or getattr(queries, "ndim", 1) != 1:
-        raise InputError("queries", "a text or a list of texts", queries)
-    texts = tuple(queries)
-    for row, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError("queries", "a text or a list of texts", text, row=row)
-    return texts
 
 
 def _lexical_options(options: SearchOptions, vectors: object) -> SearchOptions:
@@ -265,13 +252,13 @@ def find_parsed(
     for (phrases, excluded), positions in groups.items():
         candidates = documents
         for words in phrases:
-            holders = _documents_with(version, collection, words)
-            candidates = holders if candidates is None else np.intersect1d(candidates, holders)
+            candidates = _documents_with(version, collection, words, candidates)
         for words in excluded:
             if candidates is None:
                 living = [view.documents[view.alive] for view in version.segments]
                 candidates = np.unique(np.concatenate([np.empty(0, np.int64), *living]))
-            candidates = np.setdiff1d(candidates, _documents_with(version, collection, words))
+            holders = _documents_with(version, collection, words, candidates)
+            candidates = np.setdiff1d(candidates, holders)
         group_vectors = None if vectors is None else vectors[positions]
         texts = [queries[position].text for position in positions]
         ranked = find(version, texts, group_vectors, options, allow(version, candidates))
@@ -280,11 +267,14 @@ def find_parsed(
 
 
 def _documents_with(
-    version: IndexVersion, collection: Collection, words: Sequence[str]
+    version: IndexVersion,
+    collection: Collection,
+    words: Sequence[str],
+    among: Int64Array | None,
 ) -> Int64Array:
-    """Return the documents whose text holds a sequence of words, exactly as written."""
+    """Return those of some documents whose text holds a sequence of words, exactly as written."""
     settings = version.lexical.settings
-    holders = []
+    holders = [] if among is None else [among]
     for form in {settings.form(word) or stop_form(word) for word in words}:
         parts = [np.empty(0, np.int64)]
         for view, segment in zip(version.segments, version.lexical.segments, strict=True):
@@ -530,58 +520,3 @@ def term_scores(
             for word, count in words.written[form].items():
                 scores[position][word] = float(parts[position]) * count / weight
     return [dict(sorted(one.items(), key=lambda item: (-item[1], item[0]))) for one in scores]
-
-
-def _decisions(
-    version: IndexVersion,
-    queries: Sequence[ParsedQuery],
-    vectors: FloatArray | None,
-    mode: str,
-    suggestions: Mapping[str, str],
-) -> tuple[Decision, ...]:
-    """Report the constraints of each distinct query, and its unknown words."""
-    decisions: list[Decision] = []
-    for position, query in enumerate(queries):
-        if query in queries[:position]:
-            continue
-        name = "the query" if len(queries) == 1 else f"query {position + 1}"
-        for kind, preposition in (("phrases", "with"), ("excluded", "without")):
-            phrases = [" ".join(words) for words in getattr(query, kind)]
-            if phrases:
-                message = f"For {name}, search covers only documents {preposition} "
-                decisions.append(
-                    Decision("retrieval", kind, phrases, f"{message}{_shown(phrases)}.")
-                )
-        if vectors is not None and not vectors[position].any():
-            message = f"The encoder returns a zero vector for {name}: dense search finds nothing."
-            decisions.append(Decision("retrieval", "no direction", query.text, message))
-        if mode != "dense":
-            decisions += _lexical_decisions(version.lexical, query.text, name, suggestions)
-    return tuple(decisions)
-
-
-def _lexical_decisions(
-    searcher: LexicalSearcher, query: str, name: str, suggestions: Mapping[str, str]
-) -> list[Decision]:
-    """Report that a query has no words, or words that no document holds."""
-    words = searcher.read(query)
-    if not words.written:
-        stop_words = list(words.stop_words)
-        kind = "only stop words" if stop_words else "empty query"
-        reason = f"has only stop words ({_shown(stop_words)})" if stop_words else "has no words"
-        message = f"{name.capitalize()} {reason}: lexical search finds nothing."
-        return [Decision("retrieval", kind, stop_words, message)]
-    missing = searcher.missing(query)
-    if not missing:
-        return []
-    effect = "uses the other words" if searcher.terms(query) else "finds nothing"
-    message = f"No document holds {_shown(missing)} of {name}; lexical search {effect}."
-    similar = [suggestions[word] for word in missing if word in suggestions]
-    message += f" Did you mean {_shown(similar)}?" if similar else ""
-    return [Decision("retrieval", "words not held", missing, message)]
-
-
-def _shown(words: Iterable[str]) -> str:
-    names = [repr(word[:40]) for word in words]
-    few, n_left = ", ".join(names[:_MOST_SHOWN]), len(names) - _MOST_SHOWN
-    return f"{few} and {n_left:,} more" if n_left > 0 else few

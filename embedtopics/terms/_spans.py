@@ -21,11 +21,11 @@ import numpy.typing as npt
 
 from embedtopics.protocols import Int64Array
 from embedtopics.terms._tokens import (
-    _ADDRESS,
     _ASCII_CHUNK,
     _LETTER_FORMS,
     _PIECE,
     _TAG,
+    ADDRESS,
     LONGEST_ADDRESS,
     PLAIN,
     _forms,
@@ -144,10 +144,10 @@ def word_spans(text: str, rules: WordRules = PLAIN) -> list[tuple[str, int, int]
     if rules.social == "split":
         traced = traced.insert_blanks(capitals_of_tags(traced.text))
     traced = traced.lower().replace(_TAG, lambda _: " ")
-    addresses = _ADDRESS.finditer(traced.text) if rules.addresses else ()
+    addresses = ADDRESS.finditer(traced.text) if rules.addresses else ()
     spans = [span for match in addresses for span in _address_spans(traced, match, rules)]
     if rules.social != "kept":
-        left_out = social_pattern() if rules.social == "dropped" else _ADDRESS
+        left_out = social_pattern() if rules.social == "dropped" else ADDRESS
         traced = traced.replace(left_out, lambda _: " ")
     for token, first, last in special_words(traced.text, rules):
         if token is not None:

@@ -59,7 +59,7 @@ _IN_NUMBER = r"(?<=\d)[.,](?=\d)"
 _ASCII_CHUNK = re.compile(rf"(?ai)[a-z0-9]+(?:(?:['-]|{_IN_NUMBER})[a-z0-9]+)*")
 
 # The parts of these patterns exclude one another or are bounded, so time is linear in the text.
-_ADDRESS = re.compile(
+ADDRESS = re.compile(
     r"(?:\b[a-z]{2,10}://|\bwww\.)[!#-;=?-~]+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+",
     re.IGNORECASE,
 )
@@ -279,7 +279,7 @@ def clean(text: str, rules: WordRules = PLAIN) -> str:
         # They hold no space: few of the parts between spaces are searched.
         put = _mark_address if rules.addresses else " . "
         text = " ".join(
-            _ADDRESS.sub(put, part) if _may_hold_address(part) else part for part in text.split(" ")
+            ADDRESS.sub(put, part) if _may_hold_address(part) else part for part in text.split(" ")
         )
     return text.replace("\n\n", "\n.\n")
 
@@ -407,7 +407,7 @@ def _unicode_chunk() -> re.Pattern[str]:
 def social_pattern() -> re.Pattern[str]:
     """Return the pattern of web addresses, @names, #tags and emoji."""
     return re.compile(
-        rf"{_ADDRESS.pattern}|(?<![\w@#])[@#]\w{_letters()}*"
+        rf"{ADDRESS.pattern}|(?<![\w@#])[@#]\w{_letters()}*"
         rf"|[\U0001f1e6-\U0001f1ff]{{2}}|{_PICTURE}(?:\u200d{_PICTURE})*",
         re.IGNORECASE,
     )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from embedtopics.errors import CorruptFileError
 from embedtopics.retrieval import SearchIndex
-from embedtopics.retrieval._bm25 import parse_query
+from embedtopics.retrieval._query import parse_query
 from embedtopics.retrieval._similar import UNLIKE
 from embedtopics.retrieval._snippets import _shorten
 from embedtopics.terms._tokens import texts_with, words_of
@@ -203,7 +203,7 @@ class TestPhrases:
 
     @given(st.text(alphabet='ab -"\u00e9.', max_size=20))
     def test_a_query_is_read_or_stays_as_it_is(self, query):
-        text, phrases, excluded = parse_query(query)
+        text, phrases, excluded, _ = parse_query(query)
         assert '"' in query or "-" in query or (text, phrases, excluded) == (query, (), ())
         assert all(phrases) and all(excluded)
         left = words_of(query)

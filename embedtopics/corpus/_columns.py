@@ -12,6 +12,7 @@ import pandas as pd
 
 from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._dates import read_dates
+from embedtopics.corpus._entities import describe_entities
 from embedtopics.corpus._numbers import (
     describe_inexact_columns,
     infer_type,
@@ -325,6 +326,7 @@ def _fields(
         metadata, decisions = read_numbers(metadata, {*roles.values()}, table.delimiter)
         notes += decisions
     notes += describe_inexact_columns(metadata)
+    notes += describe_entities(rows.texts, metadata)
     if (time := roles["time"]) is not None:
         column = f"column {time!r} of {table.source}"
         metadata[time], of_dates = read_dates(table.frame[time], column, table.lines)

@@ -36,7 +36,7 @@ _SNIFFED_CHARACTERS = 1 << 16
 # The line by which spreadsheets are given the delimiter.
 _SEPARATOR_LINE = re.compile(r'"?sep=([^"\w ])"?\r?\n', re.IGNORECASE)
 
-LEAST_FITTING = 0.9
+LEAST_FITTING = 0.5
 """Share of the rows below a title and a header that must be as wide as the header."""
 
 

@@ -169,12 +169,12 @@ def _sign(node: Any, event: str) -> str:
         return ""
     if name == "nary":
         return _value(node, "naryPr/chr", "\u222b")
-    if name == "e":
-        parent = node.getparent()
-        is_first = node.getprevious() is None or local_name(node.getprevious()) != "e"
-        if local_name(parent) == "d" and not is_first:
-            return _value(parent, "dPr/sepChr", "|")
-        return " " if local_name(parent) in ("mr", "eqArr") else ""
+    parent = local_name(node.getparent())
+    before = node.getprevious()
+    if name in ("e", "mr") and before is not None and local_name(before) == name:
+        if parent == "d":
+            return _value(node.getparent(), "dPr/sepChr", "|")
+        return " "  # the next cell or row of a matrix
     return _BEFORE_PART.get(name, "")
 
 

@@ -92,6 +92,9 @@ def _may_be_above(row: Row, header: Row) -> bool:
     n_names = _n_filled(header)
     if n_filled == 0:
         return True
+    is_comment = str(row[0]).startswith("#")
+    if is_comment and not _holds_names(row):
+        return True
     if n_filled >= n_names:
         return False
     # The first column of a header is without a name if it holds the labels of the rows.
@@ -102,7 +105,7 @@ def _may_be_above(row: Row, header: Row) -> bool:
 
 def above_header(source: str, rows: Sequence[Row], place: str) -> tuple[Decision, ...]:
     """Return a decision about the rows above the header."""
-    titles = [" ".join(str(cell) for cell in row if _is_filled(cell)) for row in rows]
+    titles = [" ".join(str(cell).strip() for cell in row if _is_filled(cell)) for row in rows]
     shown = "; ".join(repr(title[:60]) for title in titles[:3] if title)
     message = f"The header of {source} is in {place}. What stands above it was left out: {shown}."
     return (Decision("corpus", "above_header", titles, message),)

@@ -14,6 +14,12 @@ _NO_TEXT = (
     "iframe", "object", "annotation", "annotation-xml",
 )  # fmt: skip
 
+_MORE_BLOCKS = (
+    "article", "section", "main", "header", "figure", "figcaption", "details", "summary", "hgroup",
+    "dialog", "search",
+)  # fmt: skip
+"""Blocks of HTML 5, which lxml does not list."""
+
 _READINGS = ("rt", "rp", "rtc")
 """How characters are pronounced, and the brackets around it."""
 
@@ -33,9 +39,8 @@ def read_html(lxml: Any, file: File, stream: BinaryIO, encoding: str) -> list[Fi
     _keep_bases(root)
     etree.strip_elements(root, *_READINGS, with_tail=False)
 
-    blocks = {*lxml.defs.block_tags, "article", "section", "main", "header", "figcaption"}
-    inline = {"td", "th", "del", "ins"}
-    markup = ElementKinds(frozenset(blocks - inline), spaces=frozenset(("td", "th", "s", "strike")))
+    blocks = {*lxml.defs.block_tags, *_MORE_BLOCKS} - {"td", "th", "del", "ins"}
+    markup = ElementKinds(frozenset(blocks), spaces=frozenset(("td", "th", "s", "strike")))
     paragraphs = []
     for main in root.xpath("//main[not(ancestor::main)]"):
         paragraphs += paragraphs_of(etree, main, markup)

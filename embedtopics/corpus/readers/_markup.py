@@ -23,9 +23,9 @@ _MARKS = re.compile("[\x1d-\x1f]")
 # Letters and digits of scripts with spaces between words.
 _SPACED = r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _BETWEEN_UNITS = re.compile(
-    rf"(?:(?<={_SPACED})|(?<=[.,;:!?\u2026)\]\"\u201d\xbb]))"
+    rf"(?:(?<={_SPACED})|(?<=[.,;:!?\u2026)\]\u201d\xbb]))"
     r"[\x1d\x1e]*\x1d\x1e[\x1d\x1e]*"
-    rf"(?={_SPACED}|[(\[\"\u201c\xab])"
+    rf"(?={_SPACED}|[(\[\u201c\xab])"
 )
 _AROUND_JOINED = re.compile(r"(?:(?!\n\n)[\s\x1d\x1e])*\x1f(?:(?!\n\n)[\s\x1d-\x1f])*")
 
@@ -42,6 +42,8 @@ class ElementKinds:
         Elements before which a line begins, and after which a space stands.
     units : set of str
         Units of language: no word continues from one into the next.
+    apart : set of str
+        Units that are no part of a word of the text around them either.
     turns : set of str
         Empty elements where a page or a column begins.
     """
@@ -50,6 +52,7 @@ class ElementKinds:
     lines: AbstractSet[str] = frozenset(("br", "lb"))
     spaces: AbstractSet[str] = frozenset(("td", "th", "s"))
     units: AbstractSet[str] = frozenset()
+    apart: AbstractSet[str] = frozenset()
     turns: AbstractSet[str] = frozenset()
 
 
@@ -100,6 +103,8 @@ def _around(event: str, node: Any, markup: ElementKinds) -> str:
         return "\n" if name in markup.lines else _UNIT_ENDS + _UNIT_STARTS
     if not is_start and name in markup.spaces:
         return " "
+    if name in markup.apart:
+        return _UNIT_ENDS + _UNIT_STARTS
     if name in markup.units and not _is_part_of_word(node, is_start):
         return _UNIT_STARTS if is_start else _UNIT_ENDS
     return ""

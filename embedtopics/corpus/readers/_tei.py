@@ -21,11 +21,13 @@ _BLOCKS = frozenset((
     "opener p postscript quote row salute signed sp speaker stage titlePart trailer u"
 ).split())  # fmt: skip
 _UNITS = frozenset((
-    "seg q said w pc phr cl cit bibl biblStruct biblScope name persName forename surname roleName "
+    "seg w pc phr cl biblScope name persName forename surname roleName "
     "addName nameLink genName placeName settlement region country orgName rs date time title "
     "author editor publisher pubPlace term gloss mentioned soCalled ref num measure"
 ).split())  # fmt: skip
-TEI = ElementKinds(_BLOCKS, units=_UNITS, turns=frozenset(("pb", "cb", "gb", "milestone")))
+_APART = frozenset(("q", "said", "cit", "bibl", "biblStruct"))
+_TURNS = frozenset(("pb", "cb", "gb", "milestone"))
+TEI = ElementKinds(_BLOCKS, units=_UNITS, apart=_APART, turns=_TURNS)
 
 _FIELDS = (
     ("title", "titleStmt/{*}title"), ("author", "titleStmt/{*}author"),

@@ -26,7 +26,7 @@ from embedtopics.corpus.readers._headers import (
     name_columns,
 )
 from embedtopics.corpus.readers._opening import File, check_package, open_binary, open_package
-from embedtopics.decisions import Decision, counted
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 
 MOST_ROWS = 1_048_576
@@ -213,20 +213,25 @@ def _notes(
         yield Decision("corpus", "other_sheets", sheet.others, message)
     if n_merged:
         columns = ", ".join(name_of[column] for column in sorted(n_merged))
-        message = f"cells of {source} have the value of the merged cell around them ({columns})."
-        yield from counted("corpus", "merged_cells", n_merged.total(), message)
+        message = (
+            f"Merged cells of {source} count for each of their rows (cells that were filled: "
+            f"{n_merged.total():,}, in {columns})."
+        )
+        yield Decision("corpus", "merged_cells", n_merged.total(), message)
 
-    sentences = {
-        "formulas": "formulas of {source} have no stored value and are missing (in {columns}); "
-        "open and save the file in a spreadsheet program.",
-        "errors": "formulas of {source} have an error as value and are missing (in {columns}).",
+    reasons = {
+        "formulas": "have no stored value; open and save it in a spreadsheet program",
+        "errors": "have an error as value",
     }
-    for kind, sentence in sentences.items():
+    for kind, reason in reasons.items():
         n_of_column = {
             column: n for (of_kind, column), n in sheet.problems.items() if of_kind == kind
         }
-        columns = ", ".join(
-            name_of.get(column, f"column {column}") for column in sorted(n_of_column)
-        )
-        message = sentence.format(source=source, columns=columns)
-        yield from counted("corpus", kind, sum(n_of_column.values()), message)
+        if n_of_column:
+            n_cells = sum(n_of_column.values())
+            names = [name_of.get(column, f"column {column}") for column in sorted(n_of_column)]
+            message = (
+                f"Cells of {source} are missing because their formulas {reason} (cells: "
+                f"{n_cells:,}, in {', '.join(names)})."
+            )
+            yield Decision("corpus", kind, n_cells, message)

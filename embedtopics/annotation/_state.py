@@ -155,7 +155,7 @@ class StudyTexts:
                 raise InputError("encoder", "of one vector for each row", found=lengths)
             vectors = unit_rows(encoder, what="encoder", rows=self.first_rows, keep_zeros=True)
         else:
-            of_texts = resolve_encoder(encoder, cached=True)
+            of_texts = resolve_encoder(encoder, cached=True, all_words=True)
             of_texts = of_texts.fitted_to(split_pairs(read) if pairs else read)
             encoded: Any = (PairEncoder(of_texts) if pairs else of_texts).encode(read)
             if hasattr(encoded, "tocsr"):

@@ -206,7 +206,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> FittedHead:
         texts, codes = labelled.texts, labelled.codes
         parts = split_pairs(texts) if self.pairs else texts
-        resolved = resolve_encoder(self.encoder, cached=True)
+        resolved = resolve_encoder(self.encoder, cached=True, all_words=True)
         encoder = resolved.fitted_to(parts).reading_to_ends(parts)
         self.encoder_ = PairEncoder(encoder) if self.pairs else encoder
         vectors = self._vectors(texts)
@@ -218,7 +218,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         head = fit_head(self.head, vectors, codes, strength, weights)
         message = f"Cross-validation chose C = {strength:g} for the head."
         decision = Decision("classification", "strength", strength, message)
-        return FittedHead(self.encoder_, head, scores, codes[: len(scores)], (decision,))
+        notes = encoder.decisions if encoder.learns else []
+        return FittedHead(self.encoder_, head, scores, codes[: len(scores)], (*notes, decision))
 
     def _labelled(self, X: Any, y: Any, classes: Any, learned: bool = False) -> LabelledTexts:
         if self.pairs:
@@ -350,8 +351,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         folder : path
         encoder : str, path or Encoder, optional
-            The encoder of the fit, if the folder does not hold it: a custom object, or an encoder
-            that learned from the training texts.
+            The encoder of the fit, if the folder does not hold it: a custom object.
 
         Returns
         -------

@@ -5,6 +5,7 @@
     <folder>/
         classifier.json      parameters, classes, decisions, number of evaluations of each test set
         arrays.safetensors   head, calibration, scores of left-out texts, hashes of training texts
+        encoder.json, encoder.safetensors   the encoder, if it learned words from the texts
         encoder/             the trained encoder; otherwise `classifier.json` has its settings
         manifest.json        kind, format version, size and SHA-256 of each file
 """
@@ -36,6 +37,8 @@ from embedtopics.classification._pairs import PairEncoder, load_trained
 from embedtopics.decisions import Decision
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._registry import encoder_from_settings, recorded_encoder, resolve_encoder
+from embedtopics.encoders.words._counts import WordEncoder
+from embedtopics.encoders.words._storage import read_words, write_words
 from embedtopics.errors import CorruptFileError, InputError
 
 if TYPE_CHECKING:
@@ -73,6 +76,12 @@ def read_folder(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
         return about, load(saved.streams[ARRAYS].read())
 
 
+def _read_words(path: Path) -> WordEncoder | None:
+    """Return the encoder that learned its words from the training texts, if there is one."""
+    with open_saved(path, KIND, FORMAT) as saved, refuse_damage(path):
+        return read_words(saved, path)
+
+
 @contextmanager
 def refuse_damage(path: Path) -> Iterator[None]:
     """Raise CorruptFileError for any error in reading a damaged folder."""
@@ -96,6 +105,8 @@ def save(model: TextClassifier, folder: str | os.PathLike[str]) -> None:
     with write_folder(folder, KIND, _about(model, Path(folder).expanduser()), arrays) as fresh:
         if model.method_ != "frozen":
             shutil.copytree(model.encoder_.name, fresh / ENCODER)
+        else:
+            write_words(model.encoder_.uncached, fresh)
 
 
 def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
@@ -148,6 +159,8 @@ def read_classifier(path: Path, encoder: Any) -> tuple[dict[str, Any], dict[str,
         parameters["encoder"] = attributes["encoder_"] = resolve_encoder(encoder, cached=True)
     elif attributes["method_"] != "frozen":
         attributes["encoder_"] = load_trained(path / ENCODER)
+    elif (words := _read_words(path)) is not None:
+        attributes["encoder_"] = words
     elif about["encoder"] is None:
         expected = "given, because the folder does not hold the encoder of the fit"
         raise InputError("encoder", expected, found=about["encoder_name"])

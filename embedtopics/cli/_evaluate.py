@@ -180,7 +180,7 @@ def evaluate_encoder(
     repeated = [name for i, name in enumerate(encoder) if name in encoder[:i]]
     if repeated:
         raise InputError(f"the encoder {repeated[0]} is named twice; name each once")
-    waiting = [resolve_encoder(name, cached=False) for name in encoder]
+    waiting = [resolve_encoder(name, all_words=True) for name in encoder]
     scored = [evaluation.evaluate_encoder(waiting.pop(0), sets, name=name) for name in encoder]
     differences = evaluation.score_differences(scored)
     show.write_outputs(out, lambda: _table(scored, differences))

@@ -65,8 +65,9 @@ def open_encoders(encoders: Any) -> dict[str, Any]:
         named[name] = spec
     if len(named) < 2:
         raise InputError("encoders", "at least two", found=f"{len(named)}")
+    # Word counts with all words: without "who" and "where", other encoders would look better.
     return {
-        name: resolve_encoder(spec, cached=True) if is_encoder(spec) else spec
+        name: resolve_encoder(spec, cached=True, all_words=True) if is_encoder(spec) else spec
         for name, spec in named.items()
     }
 

@@ -77,6 +77,7 @@ class TfidfRecord(Record):
     stop_words: str | list[str] = "auto"
     ngram_range: Annotated[list[int], Field(min_length=2, max_length=2)] | None = None
     words: str | list[str] | RulesRecord = "auto"
+    all_words: bool = False
     random_state: Seed = 0
 
 

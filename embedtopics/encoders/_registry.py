@@ -48,13 +48,22 @@ _BY_NAME: dict[str, dict[str, Any]] = {
 in "./tfidf"."""
 
 
-def resolve_encoder(spec: Any, *, cached: bool = False, **options: str | None) -> BaseEncoder:
+def resolve_encoder(
+    spec: Any, *, cached: bool = False, all_words: bool = False, **options: str | None
+) -> BaseEncoder:
     """Return the encoder of documents for a name, a folder or an object.
 
     The checkpoint's prompt for documents is put before each text. `cached` vectors are stored on
-    disk if the encoder is a checkpoint given by name or folder. Options are those of
+    disk if the encoder is a checkpoint given by name or folder. With `all_words`, "tfidf" and "lsa"
+    read stop words, numbers and single letters too, which topics leave out. Options are those of
     `SentenceEncoder`; None stands for the default.
     """
+    if all_words and isinstance(spec, str) and spec in ("tfidf", "lsa"):
+        for name, value in options.items():
+            if value is not None:
+                expected = f"left out, because {spec} is no transformer checkpoint"
+                raise InputError(name, expected, value)
+        return encoder_from_settings({**_BY_NAME[spec], "all_words": True})
     return _resolve(spec, cached, options).reading("document")
 
 

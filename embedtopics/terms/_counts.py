@@ -61,12 +61,14 @@ def count_terms(
     extra_stop_words: Iterable[str] = (),
     function_words: Iterable[str] = (),
     phrases: Iterable[str] = (),
+    every_word: bool = False,
 ) -> TermCounts:
     """Count the words and n-grams of every document.
 
     Terms do not begin or end with a stop word, function word, single letter or number. Such words
     may stand inside (``bank of england``). Some that are not in `extra_stop_words` begin a name
     (``new zealand``), see `_pairs_with_stop_words`. `phrases` of two words are terms in any case.
+    With `every_word`, single letters and numbers are terms like other words.
     """
     if tokens.skipped is not None:
         places = np.flatnonzero(tokens.skipped)
@@ -87,7 +89,8 @@ def count_terms(
         if w in left_out:
             opening[i] = len(w) > 2 and w not in extra
         else:  # several letters and no number, or an emoji
-            edge[i] = (len(w) > 1 and any(map(str.isalpha, w))) or is_emoji(w)
+            is_word = (len(w) > 1 and any(map(str.isalpha, w))) or is_emoji(w)
+            edge[i] = every_word or is_word
     pairs = _pairs_with_stop_words(tokens, opening, edge)
     phrase_pairs = _pairs_of_phrases(phrases, lowered)
     opens = edge.copy()

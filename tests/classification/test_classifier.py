@@ -1,6 +1,7 @@
 """The classifier as a scikit-learn estimator, with frozen vectors; saved and read again."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,9 +17,11 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import estimator_checks
 
+from embedtopics._utils.folders import write_manifest
 from embedtopics.classification import TextClassifier, load_classifier
-from embedtopics.encoders import SentenceEncoder
-from embedtopics.errors import CorruptFileError
+from embedtopics.encoders import FastTextEncoder, SentenceEncoder, TfidfEncoder
+from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.errors import CorruptFileError, EmbedTopicsError
 from tests.classification.conftest import themed_texts
 from tests.factories import contents, refuses
 
@@ -202,3 +205,80 @@ def test_damaged_folders_are_refused(tmp_path, counted, labelled):
     (folder / "manifest.json").write_text(json.dumps(manifest | {"kind": "search index"}))
     with pytest.raises(CorruptFileError, match=r"search index"):
         TextClassifier.load(folder, encoder=counted)
+
+
+LEARNERS = {
+    "tfidf": lambda: "tfidf",
+    "lsa": lambda: "lsa",
+    "topics": lambda: TfidfEncoder(stop_words=["auto", "apple"], ngram_range=(1, 2)),
+    "fasttext": lambda: FastTextEncoder(8, epochs=2),
+}
+
+
+@pytest.mark.parametrize("head", ["softmax", "multilabel"])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_saved_model_holds_the_words_that_its_encoder_learned(tmp_path, labelled, name, head):
+    texts, themes = labelled
+    y = [[theme] for theme in themes] if head == "multilabel" else themes
+    model = TextClassifier(LEARNERS[name](), head=head).fit(texts, y)
+    model.save(tmp_path / "model")
+
+    again = TextClassifier.load(tmp_path / "model")
+
+    new = ["apple bishop", "unheardof words", "", "Apples and BISHOPS n12"]
+    assert np.array_equal(again.predict_proba(texts + new), model.predict_proba(texts + new))
+    assert again.encoder_.fingerprint == model.encoder_.fingerprint
+    again.save(tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(tmp_path / "model")
+
+
+def test_saved_pairs_hold_the_words_too(tmp_path, labelled):
+    texts, themes = labelled
+    pairs = list(pairwise(texts))
+    model = TextClassifier("tfidf", pairs=True).fit(pairs, themes[1:])
+    model.save(tmp_path / "pairs")
+
+    again = TextClassifier.load(tmp_path / "pairs")
+
+    assert np.array_equal(again.predict_proba(pairs), model.predict_proba(pairs))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda about: about.update(words=about["words"][1:]),
+        lambda about: about.update(words=["zzz", *about["words"][1:]]),
+        lambda about: about.update(fingerprint="0" * 64),
+        lambda about: about.update(settings={"kind": "tfidf", "n_components": 4}),
+        lambda about: about.update(settings={"kind": "random"}),
+        lambda about: about.update(settings={"name": "someone/model"}),
+        lambda about: about.update(trust_remote_code=True),
+    ],
+)
+def test_a_changed_encoder_of_words_is_damage(tmp_path, labelled, change):
+    folder = tmp_path / "model"
+    TextClassifier("tfidf").fit(*labelled).save(folder)
+    about = json.loads((folder / "encoder.json").read_text())
+    change(about)
+    (folder / "encoder.json").write_text(json.dumps(about))
+    (folder / "manifest.json").unlink()
+    write_manifest(folder, "text classifier", 1)
+
+    with pytest.raises(EmbedTopicsError):
+        TextClassifier.load(folder)
+
+
+def test_named_word_counts_read_all_words_in_classifiers_and_none_less_in_topics(labelled):
+    texts = ["who was 7 for a day", "where is b now", "who is it", "where was it"] * 5
+    model = TextClassifier("tfidf").fit(texts, ["person", "place"] * 10)
+    assert {"who", "where", "7", "a", "b"} <= set(model.encoder_._column_of)
+    assert model.score(texts, ["person", "place"] * 10) == 1
+    of_topics = resolve_encoder("tfidf").fit(texts + labelled[0])
+    assert not {"who", "where", "7", "a", "b"} & set(of_topics._column_of)
+
+
+def test_a_classifier_says_what_a_given_encoder_leaves_out(labelled):
+    model = TextClassifier(TfidfEncoder()).fit(*labelled)
+    assert any("stop words" in decision.message for decision in model.decisions_)
+    named = TextClassifier("tfidf").fit(*labelled)
+    assert not any("stop words" in decision.message for decision in named.decisions_)

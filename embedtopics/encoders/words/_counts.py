@@ -12,6 +12,7 @@ from embedtopics._utils.checks import checked_count, optional_count
 from embedtopics._utils.display import progress_bar
 from embedtopics._utils.machine import one_blas_thread
 from embedtopics.corpus.results import Encoding
+from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts, unit_vectors
 from embedtopics.encoders._contract import BaseEncoder, arguments_of
 from embedtopics.errors import InputError
@@ -160,7 +161,9 @@ class TfidfEncoder(WordEncoder):
     The weight of a term in a text is ``1 + ln(count)`` times ``ln((1 + n) / (1 + df)) + 1``, where
     `df` of the `n` texts of the fit contain the term. Vectors have length 1. scikit-learn's
     ``TfidfVectorizer`` computes the same, but terms are those of topics: `embedtopics.terms`
-    leaves out numbers, single letters and, in large collections, very rare terms. With
+    leaves out stop words, numbers, single letters and, in large collections, very rare terms. With
+    `all_words` nothing is left out. Classifiers and comparisons read all words if "tfidf" or "lsa"
+    is named: "who" and "where" tell questions apart, "not" opinions. With
     `n_components`, vectors are projected on the first right singular vectors of the matrix of the
     fit (Deerwester et al. 1990, "Indexing by latent semantic analysis"), without centring, and
     scaled to length 1 again.
@@ -179,6 +182,8 @@ class TfidfEncoder(WordEncoder):
         Minimum and maximum number of words of a term.
     words : str, list of str, or function
         Word rules, as in `TopicModel`, or their record in `settings`.
+    all_words : bool
+        Whether all words are terms. `stop_words` then leaves out only the words that it lists.
     random_state : int
         Seed of the randomized singular value decomposition (Halko, Martinsson and Tropp 2011,
         algorithms 4.4 and 5.1).
@@ -199,9 +204,11 @@ class TfidfEncoder(WordEncoder):
         stop_words: str | Iterable[str] = "auto",
         ngram_range: Sequence[int] = (1, 1),
         words: str | Sequence[str] | Mapping[str, Any] | Segmenter = "auto",
+        all_words: bool = False,
         random_state: int = 0,
     ) -> None:
         self._arguments = arguments_of(locals())
+        self._all_words = bool(all_words)
         self._n_components = optional_count(n_components, "n_components")
         self._words = checked_words(words)
         self._recorded = WordRules(function=words).to_json() if callable(words) else words
@@ -214,12 +221,26 @@ class TfidfEncoder(WordEncoder):
     def settings(self) -> dict[str, Any]:
         """Kind and arguments from which this encoder can be made again, before it is fitted."""
         is_list = isinstance(self._stop_words, list)
+        settings = super().settings
+        if not self._all_words:  # the record of an encoder that was made before this option
+            del settings["all_words"]
         return {
-            **super().settings,
+            **settings,
             "stop_words": sorted(set(self._stop_words)) if is_list else self._stop_words,
             "ngram_range": list(self._ngram_range),
             "words": self._recorded,
         }
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """What the encoder leaves out of the texts."""
+        if self._all_words:
+            return []
+        message = (
+            f"The encoder {self.name} leaves out stop words, numbers and single letters; with "
+            "all_words=True it reads them."
+        )
+        return [Decision("encoder", "left_out", "stop words", message)]
 
     @property
     def dimensions(self) -> int:
@@ -230,7 +251,7 @@ class TfidfEncoder(WordEncoder):
     def _learn(self, texts: list[str], show_progress: bool | None) -> None:
         from sklearn.feature_extraction.text import TfidfTransformer
 
-        with_lists = "auto" in self._stop_words
+        with_lists = "auto" in self._stop_words and not self._all_words
         stop_words = [] if isinstance(self._stop_words, str) else list(self._stop_words)
         languages: tuple[str, ...] = ()
         if with_lists or needs_languages(self._words, texts):
@@ -239,7 +260,13 @@ class TfidfEncoder(WordEncoder):
         if with_lists:
             stop_words += stop_words_for(languages, rules=rules)
         tokens = tokenize(texts, rules=rules)
-        counted = count_terms(tokens, ngram_range=self._ngram_range, stop_words=stop_words)
+        counted = count_terms(
+            tokens,
+            ngram_range=self._ngram_range,
+            min_df=1 if self._all_words else None,
+            stop_words=stop_words,
+            every_word=self._all_words,
+        )
         if not counted.terms:
             actual = f"none in {len(texts):,} texts after stop words"
             raise InputError("texts", "texts that share terms", found=actual)
@@ -249,9 +276,43 @@ class TfidfEncoder(WordEncoder):
         self._vocabulary = set(stop_words).union(*(term.split(" ") for term in counted.terms))
         self._weights = TfidfTransformer(sublinear_tf=True)
         self._axes = self._axes_of(self._weights.fit_transform(counted.counts.astype(np.float64)))
-        self.fingerprint = hash_of(
-            sorted(self.settings.items()), counted.terms, self._weights.idf_, self._axes
-        )
+        self.fingerprint = self._digest()
+
+    def _digest(self) -> str:
+        terms = tuple(self._column_of)
+        return hash_of(sorted(self.settings.items()), terms, self._weights.idf_, self._axes)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what was learned, as words and arrays, for `restore`."""
+        known = {word for term in self._column_of for word in term.split(" ")}
+        arrays = {"weights": self._weights.idf_}
+        if self._axes is not None:
+            arrays["axes"] = self._axes
+        left_out = sorted(self._vocabulary - known)
+        return {"words": list(self._column_of), "left_out": left_out}, arrays
+
+    def restore(
+        self, words: list[str], left_out: list[str], n_ngrams: int, arrays: Mapping[str, Any]
+    ) -> None:
+        """Take over what `state` returned; ValueError if its parts do not fit together."""
+        from sklearn.feature_extraction.text import TfidfTransformer
+
+        weights = np.asarray(arrays["weights"], dtype=np.float64)
+        axes = arrays.get("axes")
+        if words != sorted(set(words)) or weights.shape != (len(words),):
+            raise ValueError("its terms do not fit their weights")
+        if (axes is None) != (self._n_components is None):
+            raise ValueError("its axes do not fit its settings")
+        if axes is not None and (axes.ndim != 2 or len(axes) != len(words)):
+            raise ValueError("its axes do not fit its terms")
+
+        self._rules, _ = choose_rules(self._words, ())
+        self._column_of = {term: column for column, term in enumerate(words)}
+        self._vocabulary = set(left_out).union(*(term.split(" ") for term in words))
+        self._weights = TfidfTransformer(sublinear_tf=True)
+        self._weights.idf_ = weights
+        self._axes = None if axes is None else np.asarray(axes, dtype=np.float64)
+        self.fingerprint = self._digest()
 
     def _axes_of(self, weighted: csr_matrix) -> Float64Array | None:
         """Return the first right singular vectors, (n_terms, n_components)."""
@@ -269,7 +330,9 @@ class TfidfEncoder(WordEncoder):
     def _embed(self, tokens: TokenStream) -> Any:
         from scipy.sparse import csr_matrix
 
-        counted = count_terms(tokens, ngram_range=self._ngram_range, min_df=1)
+        counted = count_terms(
+            tokens, ngram_range=self._ngram_range, min_df=1, every_word=self._all_words
+        )
         columns = np.array([self._column_of.get(term, -1) for term in counted.terms], np.int64)
         positions = np.flatnonzero(columns >= 0)
         counts = counted.counts[:, positions]

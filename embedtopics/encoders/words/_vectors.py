@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -104,10 +104,54 @@ class FastTextEncoder(WordEncoder):
         share_of = dict(zip(tokens.words, (counts / counts.sum()).tolist(), strict=True))
         frequencies = np.array([share_of[word] for word in vectors.index_to_key])
         self._vectors, self._frequencies = vectors, frequencies
-        self.fingerprint = hash_of(
-            sorted(self.settings.items()), vectors.index_to_key, vectors.vectors, frequencies,
-            vectors.vectors_ngrams,
+        self.fingerprint = self._digest()
+
+    def _digest(self) -> str:
+        vectors = self._vectors
+        return hash_of(
+            sorted(self.settings.items()), vectors.index_to_key, vectors.vectors,
+            self._frequencies, vectors.vectors_ngrams,
         )  # fmt: skip
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what was learned, as words and arrays, for `restore`."""
+        vectors = self._vectors
+        n_ngrams = len(vectors.vectors_ngrams)
+        trained = np.flatnonzero(vectors.vectors_ngrams.any(axis=1))
+        arrays = {
+            "vectors": vectors.vectors,
+            "frequencies": self._frequencies,
+            "ngrams": trained,
+            "ngram_vectors": vectors.vectors_ngrams[trained],
+        }
+        return {"words": list(vectors.index_to_key), "n_ngrams": n_ngrams}, arrays
+
+    def restore(
+        self, words: list[str], left_out: list[str], n_ngrams: int, arrays: Mapping[str, Any]
+    ) -> None:
+        """Take over what `state` returned; ValueError if its parts do not fit together."""
+        require("gensim", "a fastText encoder", "fasttext")
+        from gensim.models.fasttext import FastTextKeyedVectors
+
+        vectors, frequencies = arrays["vectors"], arrays["frequencies"]
+        trained, ngram_vectors = arrays["ngrams"], arrays["ngram_vectors"]
+        if vectors.ndim != 2 or vectors.shape[0] != len(words) or len(set(words)) < len(words):
+            raise ValueError("its words do not fit their vectors")
+        if frequencies.shape != (len(words),) or not 1 <= n_ngrams <= MOST_BUCKETS:
+            raise ValueError("its words do not fit their frequencies")
+        if ngram_vectors.shape != (len(trained), vectors.shape[1]):
+            raise ValueError("its n-grams do not fit their vectors")
+        if len(trained) and not (0 <= trained.min() and trained.max() < n_ngrams):
+            raise ValueError("its n-grams are out of range")
+
+        learned = FastTextKeyedVectors(vectors.shape[1], *NGRAMS, bucket=n_ngrams)
+        learned.index_to_key = words
+        learned.key_to_index = {word: row for row, word in enumerate(words)}
+        learned.vectors = vectors
+        learned.vectors_ngrams = np.zeros((n_ngrams, vectors.shape[1]), dtype=np.float32)
+        learned.vectors_ngrams[trained] = ngram_vectors
+        self._vectors, self._frequencies = learned, frequencies
+        self.fingerprint = self._digest()
 
     def _train(self, tokens: TokenStream, counts: Int64Array, show_progress: bool | None) -> Any:
         """Return gensim's vectors, with zeros for n-grams that were never trained."""

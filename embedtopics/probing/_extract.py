@@ -38,7 +38,7 @@ from embedtopics._utils.folders import (
     write_manifest,
 )
 from embedtopics.decisions import Decision, counted
-from embedtopics.encoders._base import load_error, require_torch
+from embedtopics.encoders._base import load_error, readable, require_torch
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._checkpoint import Recipe
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
@@ -66,6 +66,7 @@ from embedtopics.protocols import FloatArray, Int64Array
 
 if TYPE_CHECKING:
     import torch
+    from tokenizers import Tokenizer
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -312,7 +313,9 @@ def hidden_states(
         return states
     out = Path(os.path.abspath(out))
     if (out / MANIFEST).is_file():
-        return _open_same(out, layers, description)
+        states = _open_same(out, layers, description)
+        tokenizer = load_vocabulary(recipe.checkpoint, recipe.trusts_code).tokenizer
+        return replace(states, forms=forms_of(tokenizer, states.words))
     with replacing_folder(out, KIND) as fresh:
         empty, shape = _extract(reading, recipe, layers, description, fresh, show_progress)
         write_store(fresh, empty, description)
@@ -416,7 +419,21 @@ def _extract(
         fingerprint=hashlib.sha256(repr(parts).encode()).hexdigest(),
         decisions=tuple(decisions),
     )
+    empty = replace(empty, forms=forms_of(vocabulary.tokenizer, empty.words))
     return empty, (len(plan.of_text), loaded.width)
+
+
+def forms_of(tokenizer: Tokenizer, words: Iterable[str]) -> dict[str, str]:
+    """Return the words that the normalizer of a tokenizer changes, and what they become."""
+    if tokenizer.normalizer is None:
+        return {}
+    forms = {}
+    for word in sorted(set(words)):
+        # SentencePiece puts a mark before each word.
+        form = tokenizer.normalizer.normalize_str(readable(word)).replace("\u2581", " ").strip()
+        if form and form != word:
+            forms[word] = form
+    return forms
 
 
 def _write_blocks(
@@ -464,6 +481,7 @@ def write_store(folder: Path, states: HiddenStates, description: Mapping[str, An
         "fingerprint": states.fingerprint,
         "layers": states.layers,
         "decisions": [vars(decision) for decision in states.decisions],
+        "forms": dict(states.forms),
     }
     (folder / "about.json").write_text(json.dumps(content), "utf-8")
     (folder / "texts.json").write_text(json.dumps(states.texts), "utf-8")
@@ -486,6 +504,7 @@ def open_store(folder: Path) -> tuple[HiddenStates, dict[str, Any]]:
             layers=layers,
             vectors=map_vectors(folder, layers, shape, about["dtype"]),
             decisions=tuple(Decision(**each) for each in about["decisions"]),
+            forms={str(word): str(form) for word, form in about.get("forms", {}).items()},
             **{name: about[name] for name in ("unit", "encoder", "fingerprint")},
         )
         return states, about

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +50,9 @@ class HiddenStates(Displayed):
     encoder, fingerprint : str
         Name of the checkpoint, and a hash of the weights and options.
     decisions : tuple of Decision
+    forms : mapping of str to str
+        Words that the tokenizer changes before it cuts them into tokens, such as to small letters
+        without accents, and what they become: words of one form are one word type.
     """
 
     texts: tuple[str, ...]
@@ -65,6 +68,7 @@ class HiddenStates(Displayed):
     encoder: str
     fingerprint: str
     decisions: tuple[Decision, ...] = ()
+    forms: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Return the number of units."""

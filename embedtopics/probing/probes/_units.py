@@ -31,7 +31,7 @@ class Units:
     rows: Int64Array
     target: Int64Array
     classes: tuple[str, ...]
-    types: tuple[str, ...]  # the words
+    types: tuple[str, ...]  # the words as the encoder reads them
     group: Int64Array  # of equal sentences; ascending within a part
     part: Int64Array  # `TRAIN`, `DEV` or `TEST`, ascending
     name: str
@@ -67,11 +67,12 @@ def label_units(states: HiddenStates, tags: ProbeTask | Sequence[Any], seed: int
     # Copies of a sentence in different texts have different vectors: the texts decide the order.
     text = numbered(states.texts)[states.of_text[rows]]
     order = np.lexsort((target, states.position[rows], text, group, part))
+    words = [states.words[row] for row in rows[order].tolist()]
     units = Units(
         rows=rows[order],
         target=target[order].astype(np.int64),
         classes=tuple(map(str, classes)),
-        types=tuple(states.words[row] for row in rows[order].tolist()),
+        types=tuple(states.forms.get(word, word) for word in words),
         group=group[order],
         part=part[order],
         name=task.name if task else "labels",

@@ -19,6 +19,7 @@ from embedtopics._utils.checks import checked_choice, optional_count, require
 from embedtopics.corpus._windows import Span
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import check_texts, require_torch, unit_vectors
+from embedtopics.encoders._similarity import pairwise_similarity, similarity
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 
@@ -102,13 +103,6 @@ class EncodeOptions:
             return vectors
         library = require("sentence_transformers", f"precision={self.precision!r}", "torch")
         return library.quantize_embeddings(vectors, precision=self.precision)
-
-
-def _unit(vectors: Any) -> Any:
-    """Scale vectors to length one, arrays or tensors."""
-    vectors = np.asarray(vectors) if isinstance(vectors, (list, tuple)) else vectors
-    vectors = vectors[None] if vectors.ndim == 1 else vectors
-    return vectors / ((vectors * vectors).sum(-1)[:, None] ** 0.5).clip(1e-12)
 
 
 class BaseEncoder:
@@ -196,15 +190,17 @@ class BaseEncoder:
         """Return the vector of a query as a list, for LangChain; see `encode_query`."""
         return list(self.encode_query(text).tolist())
 
-    similarity_fn_name = _default("cosine", "Name of the measure of `similarity`.")
+    similarity_fn_name = _default(
+        "cosine", 'Measure of `similarity`: "cosine", "dot", "euclidean" or "manhattan".'
+    )
 
     def similarity(self, first: Any, second: Any) -> Any:
-        """Return the cosine of each vector with each of others, (n_first, n_second)."""
-        return _unit(first) @ _unit(second).T
+        """Compare each vector with each of others by `similarity_fn_name`, (n_first, n_second)."""
+        return similarity(self.similarity_fn_name, first, second)
 
     def similarity_pairwise(self, first: Any, second: Any) -> Any:
-        """Return the cosine of each vector with its partner, (n_vectors,)."""
-        return (_unit(first) * _unit(second)).sum(-1)
+        """Compare each vector with its partner by `similarity_fn_name`, (n_vectors,)."""
+        return pairwise_similarity(self.similarity_fn_name, first, second)
 
     @property
     def model_card_data(self) -> Any:
@@ -362,6 +358,7 @@ class WrappedEncoder(BaseEncoder):
     max_length = forwarded("max_length")
     prompts = forwarded("prompts")
     decisions = forwarded("decisions")
+    similarity_fn_name = forwarded("similarity_fn_name")
 
 
 def _adopted(*names: str, convert: Callable[[Any], Any] = lambda value: value) -> Any:
@@ -388,6 +385,9 @@ class ForeignEncoder(BaseEncoder):
     languages = _adopted("languages", convert=tuple)
     prompts = _adopted("prompts", convert=dict)
     max_length = _adopted("max_length", "max_seq_length")
+    similarity_fn_name = _adopted(
+        "similarity_fn_name", convert=lambda name: str(getattr(name, "value", name))
+    )
     tokenizer_json = _adopted("tokenizer_json")
     count_tokens = _adopted("count_tokens")
     windows = _adopted("windows")

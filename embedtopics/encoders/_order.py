@@ -11,6 +11,7 @@ from embedtopics._utils.display import one_line
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import unit_vectors
 from embedtopics.encoders._contract import BaseEncoder
+from embedtopics.encoders._similarity import NAMES
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 
@@ -23,6 +24,9 @@ all-MiniLM-L6-v2 on questions, requests, film reviews and templates, the share w
 int8, a prompt, a title before the text, and texts cut at 12 tokens; at most .09 for other orders
 and random vectors, .56 for a shift by one row among texts sorted by class, .5 for half of the
 rows shifted."""
+
+UNIT = 1e-3
+"""Largest difference of a length from 1, by rounding."""
 
 ROUNDING = 1e-3
 """Difference of cosines that may come from rounding, for near-duplicates among the texts."""
@@ -67,6 +71,25 @@ def check_order(encoder: BaseEncoder, texts: Sequence[str], vectors: Any) -> Dec
         f"the vectors that {encoder.name} makes of the texts, in the order of the texts",
         found=f"vectors that differ: of {len(rows)} rows, {n_wrong} are nearer to other texts",
         remedy="give them in the order of the texts, or leave their encoder out",
+    )
+
+
+def require_cosine(encoder: BaseEncoder) -> None:
+    """Refuse an encoder whose vectors have other neighbors by its measure than by cosine.
+
+    For vectors of length 1, the dot product and the Euclidean distance give the order of cosines.
+    """
+    measure = encoder.similarity_fn_name
+    if measure == "cosine":
+        return
+    vector = np.asarray(dense(encoder.uncached.encode(["a text"])), dtype=np.float64)
+    if measure != "manhattan" and abs(np.linalg.norm(vector) - 1) < UNIT:
+        return
+    raise InputError(
+        "encoder",
+        "one whose vectors are compared by cosine, as in an index",
+        found=f"{encoder.name}, which compares by {NAMES.get(measure, measure)}",
+        remedy="SentenceEncoder(name, normalize=True) makes vectors of length 1, if cosine will do",
     )
 
 

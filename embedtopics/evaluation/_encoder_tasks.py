@@ -282,6 +282,9 @@ def evaluate_encoder(
             "scores depend on which sets are measured together."
         )
         decisions.append(Decision("evaluation", "fitted", len(texts), message))
+    measure = getattr(encoder, "similarity_fn_name", None) or "cosine"
+    if str(getattr(measure, "value", measure)) != "cosine":
+        decisions += [one for one in getattr(encoder, "decisions", ()) if one.name == "similarity"]
     vectors, seconds = {}, 0.0
     for role, of_role in texts_by_role.items():
         vectors[role], taken = _encoded(encoder, role, sorted(of_role))

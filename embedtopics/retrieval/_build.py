@@ -22,7 +22,7 @@ from embedtopics.corpus._windows import split_into_passages
 from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder
-from embedtopics.encoders._order import check_order
+from embedtopics.encoders._order import check_order, require_cosine
 from embedtopics.encoders._registry import describe_encoder, resolve_encoder
 from embedtopics.errors import EmbedTopicsError, InputError, Remedy
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
@@ -307,7 +307,9 @@ def _encoder_for(
         if encoder is None:
             return None
         texts = [text for text in dict.fromkeys(corpus.texts) if text.strip()]
-        return resolve_encoder(encoder, cached=True).fitted_to(texts)
+        resolved = resolve_encoder(encoder, cached=True).fitted_to(texts)
+        require_cosine(resolved)
+        return resolved
     if encoder is None:  # queries may come with vectors
         return None
     resolved = resolve_encoder(encoder, cached=True)
@@ -322,6 +324,7 @@ def _encoder_for(
             "embeddings", f"vectors of {expected} dimensions, as {resolved.name} makes them",
             found=f"{width[0]}", remedy=Remedy("encoder", None, "give the one that made them"),
         )  # fmt: skip
+    require_cosine(resolved)
     return resolved
 
 

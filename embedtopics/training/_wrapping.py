@@ -68,6 +68,10 @@ def to_sentence_transformer(encoder: Any) -> SentenceTransformer:
     # mteb stores scores by name and revision: an encoder trained again must not get the old ones.
     card.base_model_revision = resolved.fingerprint and resolved.fingerprint[:40]
     model: SentenceTransformer = library.SentenceTransformer(
-        modules=[EncodingModule()], device="cpu", prompts=resolved.prompts, model_card_data=card
+        modules=[EncodingModule()],
+        device="cpu",
+        prompts=resolved.prompts,
+        similarity_fn_name=resolved.similarity_fn_name,
+        model_card_data=card,
     )
     return model

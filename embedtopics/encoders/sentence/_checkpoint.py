@@ -65,6 +65,9 @@ POSITIONS_AFTER_PADDING = (
 _CHOOSE = "choose another checkpoint"
 T5 = ("mt5", "t5", "umt5")
 """Encoder-decoders whose encoder alone gives the token vectors."""
+_POSITIONS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len")
+"""Names of the number of positions: of most families, of GPT-2 and its like, of MPT."""
+
 _DEFAULT_MAX_LENGTH, LEAST_LENGTH = 512, 3
 EQUAL_HEADS = (
     "bert", "camembert", "distilbert", "modernbert", "mpnet", "roberta", "xlm-roberta",
@@ -131,6 +134,8 @@ class Checkpoint:
     lower_case: bool = False
     prompts: Mapping[str, str] = field(default_factory=dict)
     prompt: str = ""
+    similarity: str = "cosine"
+    dimensions: int | None = None
     family: str = ""
     vocabulary: int | None = None
     configuration: str = ""
@@ -202,7 +207,9 @@ def _read_checkpoint(folder: Path) -> Checkpoint:
     of_tokenizer: dict[str, Any] = read_json(file) if file.is_file() else {}
     declared: float | None = read_file(TokenizerConfiguration, file).model_max_length
     declared = declared if lengths.max_seq_length is None else lengths.max_seq_length
-    prompts, default = _read_prompts(folder)
+    sentence = read_file(Prompts, folder / PROMPTS)
+    prompts = sentence.prompts or {}
+    default = sentence.default_prompt_name
     weights = _find_weights(inner)
     for file in weights:
         _safetensors_header(file)
@@ -217,7 +224,9 @@ def _read_checkpoint(folder: Path) -> Checkpoint:
         position_limit=limit,
         lower_case=bool(lengths.do_lower_case),
         prompts=prompts,
-        prompt=default,
+        prompt=prompts[default] if default else "",
+        similarity=sentence.similarity_fn_name or "cosine",
+        dimensions=sentence.truncate_dim,
         family=family,
         vocabulary=sizes.vocab_size,
         configuration=_without(_INCIDENTAL, config),
@@ -409,9 +418,14 @@ def _find_tokenizer(folder: Path) -> tuple[Path, ...]:
 
 def position_limit(config: dict[str, Any]) -> int | None:
     """Return the maximum number of tokens of a model, if the configuration states it."""
-    positions, family = config.get("max_position_embeddings"), config.get("model_type")
-    if not isinstance(positions, int) or positions < 1:
+    family = config.get("model_type")
+    if family in T5:  # positions are relative; n_positions is the length of the training texts
         return None
+    stated = [config.get(name) for name in _POSITIONS]
+    limits = [n for n in stated if isinstance(n, int) and not isinstance(n, bool) and n >= 1]
+    if not limits:
+        return None
+    positions = min(limits)
     if family == "mpnet":
         return positions - 2  # whatever the configuration says of padding
     if family in POSITIONS_AFTER_PADDING:
@@ -431,14 +445,6 @@ def _max_length(declared: float | None, limit: int | None, folder: Path) -> int:
     return length
 
 
-def _read_prompts(folder: Path) -> tuple[dict[str, str], str]:
-    """Return all prompts, and the one that is used where none is asked for."""
-    recorded = read_file(Prompts, folder / PROMPTS)
-    prompts = recorded.prompts or {}
-    name = recorded.default_prompt_name
-    return prompts, prompts[name] if name else ""
-
-
 KIND = "sentence encoder"
 FORMAT = 1
 _NOT_STORED = "left out: the folder of a checkpoint does not hold it"
@@ -452,8 +458,6 @@ def write_checkpoint(folder: Path, recipe: Recipe) -> None:
     """
     if recipe.trusts_code:
         raise InputError("trust_remote_code", _NOT_STORED, recipe.trusts_code)
-    if recipe.dimensions is not None:
-        raise InputError("dimensions", _NOT_STORED, recipe.dimensions)
 
     # One module for each step; the transformer itself is in the root of the folder.
     checkpoint = recipe.checkpoint
@@ -471,7 +475,11 @@ def write_checkpoint(folder: Path, recipe: Recipe) -> None:
             "max_seq_length": recipe.max_length,
             "do_lower_case": checkpoint.lower_case,
         },
-        PROMPTS: _prompt_configuration(checkpoint.prompts, recipe.prompt),
+        PROMPTS: {
+            **_prompt_configuration(checkpoint.prompts, recipe.prompt),
+            "similarity_fn_name": checkpoint.similarity,
+            "truncate_dim": recipe.dimensions,
+        },
         f"{pooling_folder}/config.json": {
             "word_embedding_dimension": checkpoint.width,
             "pooling_mode": list(recipe.pooling),
@@ -510,8 +518,4 @@ def _prompt_configuration(prompts: Mapping[str, str], default: str) -> dict[str,
         names = (name for name, prompt in prompts.items() if prompt == default)
         name = next(names, "default")
         prompts = {**prompts, name: default}
-    return {
-        "prompts": dict(prompts),
-        "default_prompt_name": name,
-        "similarity_fn_name": "cosine",
-    }
+    return {"prompts": dict(prompts), "default_prompt_name": name}

@@ -7,7 +7,7 @@ because the graph and the libraries below would compute vectors from them, or fa
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field, RootModel
 
@@ -103,10 +103,12 @@ class Modules(RootModel[list[Module]]):
 
 
 class Prompts(ForeignRecord):
-    """``config_sentence_transformers.json``: prompts by their names."""
+    """``config_sentence_transformers.json``: prompts by their names, and what vectors are for."""
 
     prompts: dict[str, str] | None = None
     default_prompt_name: str | None = None
+    similarity_fn_name: Literal["cosine", "dot", "euclidean", "manhattan"] | None = None
+    truncate_dim: Annotated[int, Field(ge=1)] | None = None
 
 
 class WeightIndex(ForeignRecord):

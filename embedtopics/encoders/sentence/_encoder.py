@@ -22,6 +22,7 @@ from embedtopics.corpus.results import Encoding
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts, default_folder, known_languages, readable
 from embedtopics.encoders._contract import BaseEncoder, arguments_of
+from embedtopics.encoders._similarity import cosine_instead
 from embedtopics.encoders.sentence._backend import (
     LoadedModel,
     Precision,
@@ -119,7 +120,8 @@ class SentenceEncoder(BaseEncoder):
         else True.
     dimensions : int, optional
         Length to which vectors are cut before scaling, for checkpoints trained for it (Kusupati
-        et al., 2022, "Matryoshka representation learning").
+        et al., 2022, "Matryoshka representation learning"). Default: the checkpoint's
+        ``truncate_dim``, else all dimensions.
     max_length : int, optional
         Maximum number of tokens read of a text, special tokens included. Default: the checkpoint's.
     prompt : str, optional
@@ -203,7 +205,7 @@ class SentenceEncoder(BaseEncoder):
             pooling=tuple(modes) or checkpoint.pooling,
             steps=steps[:-1] if ends_scaled else steps,
             normalize=ends_scaled if normalize is None else bool(normalize),
-            dimensions=optional_count(dimensions, "dimensions"),
+            dimensions=optional_count(dimensions, "dimensions") or checkpoint.dimensions,
             max_length=max_length,
             prompt=checkpoint.prompt if prompt is None else checkpoint.prompts.get(prompt, prompt),
             precision=precision,
@@ -212,6 +214,7 @@ class SentenceEncoder(BaseEncoder):
         )
         self.name, self.source, self.max_length = self.recipe.name, source, max_length
         self.languages, self.prompts = known_languages(self.name), dict(checkpoint.prompts)
+        self.similarity_fn_name = checkpoint.similarity
         self._device, self._runtime = device, runtime
         self._lender: SentenceEncoder | None = None
 
@@ -345,6 +348,8 @@ class SentenceEncoder(BaseEncoder):
         opened: LoadedModel | None = vars(self).get("_loaded")
         if opened is not None and opened.run.note:
             decisions.append(Decision("encoder", "runtime", "torch", f"{opened.run.note}."))
+        if self.similarity_fn_name != "cosine" and not self.recipe.normalize:
+            decisions.append(cosine_instead(self.name, self.similarity_fn_name))
         prompt = self.recipe.prompt
         if prompt:
             of_query = self.reading("query").recipe.prompt

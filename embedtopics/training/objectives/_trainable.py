@@ -61,6 +61,7 @@ def model_of(recipe: Recipe) -> SentenceTransformer:
             device="cpu",
             prompts=prompts,
             default_prompt_name=name,
+            similarity_fn_name=checkpoint.similarity,
             trust_remote_code=recipe.trusts_code,
             local_files_only=True,
         )

@@ -9,12 +9,18 @@ function that calls a loop, so that importing the package compiles nothing:
 
 The import compiles the loop for that signature, or reads the machine code from Numba's cache.
 Helpers of a loop need only ``numba.njit(inline="always")``.
+
+A parallel loop runs on one thread in a forked process: Numba would end the process, because the
+threads that it started before the fork are gone.
 """
 
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache, wraps
 from typing import Any, TypeVar
+
+from embedtopics._utils.forks import is_forked
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -32,6 +38,22 @@ def compiled(*signatures: Any, **options: Any) -> Callable[[Function], Function]
     options = {"no_cfunc_wrapper": True, **options}  # which is for callers in C alone
 
     def compile_one(function: Function) -> Function:
+        compiled_function = compile_for(function)
+        if not options.get("parallel"):
+            return compiled_function
+
+        @cache
+        def serial() -> Function:
+            # Not from the cache on disk, which would take it for the parallel loop.
+            return numba.njit([*signatures], **{**options, "parallel": False})(function)  # type: ignore[return-value]
+
+        @wraps(function)
+        def run(*arguments: Any) -> Any:
+            return (serial() if is_forked() else compiled_function)(*arguments)
+
+        return run  # type: ignore[return-value]
+
+    def compile_for(function: Function) -> Function:
         arguments = list(signatures)
         try:
             with _announcing(f"Compiling once for this machine (up to {SECONDS} s) ..."):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -51,6 +52,16 @@ def one_blas_thread() -> Any:
 
 
 _LOCK = RLock()
+
+
+def _renew_lock() -> None:
+    """Replace the lock in a forked process, where the thread that may hold it is gone."""
+    global _LOCK
+    _LOCK = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 class computed_once(cached_property[Result]):

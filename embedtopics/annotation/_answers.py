@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from embedtopics.annotation._codebook import MULTILABEL, Label, StudyDesign, read_labels
+from embedtopics.annotation._codebook import (
+    MULTILABEL,
+    Label,
+    StudyDesign,
+    read_labels,
+    spell_name,
+)
 from embedtopics.annotation._events import AnswerEvent, Event, StudyEvent, UndoEvent
 from embedtopics.errors import CorruptFileError, InputError
 
@@ -65,7 +71,8 @@ class Records:
 
     def _check(self, event: AnswerEvent) -> None:
         labels = event.labels or ()
-        unknown = {*labels, *(label for label, _, _ in event.spans)} - {*self.names}
+        names = {*labels, *(label for label, _, _ in event.spans)}
+        unknown = {spell_name(name) for name in names} - {*self.names}
         if unknown:
             raise _damaged(event, f"its label {min(unknown)[:100]!r} is not in the codebook")
         is_single = self.kind not in MULTILABEL
@@ -73,17 +80,20 @@ class Records:
             raise _damaged(event, f"it has {len(labels)} labels in place of one")
 
     def _add(self, event: AnswerEvent) -> None:
+        labels = None
+        if event.labels is not None:
+            labels = tuple(spell_name(label) for label in event.labels)
         answer = Answer(
             text=event.text,
             id=event.id,
             by=event.by,
-            labels=event.labels,
+            labels=labels,
             stream=event.stream,
             unsure=event.unsure,
             note=event.note,
             time=event.time,
             number=event.n,
-            spans=event.spans,
+            spans=tuple((spell_name(label), begin, end) for label, begin, end in event.spans),
         )
         if answer.text not in self.stream_of:
             self.stream_of[answer.text] = answer.stream

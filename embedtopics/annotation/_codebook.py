@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
@@ -17,6 +18,7 @@ from embedtopics._utils.checks import (
     is_count,
     resolve_seed,
 )
+from embedtopics.corpus._classes import is_absent
 from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array
@@ -76,18 +78,33 @@ def _read(label: Any, row: int) -> Label:
             raise InputError("labels", expected, dict(label), row=row)
         label = Label(**label)
     read = label if isinstance(label, Label) else Label(label)
+    expected = "names, keys, definitions and lists of examples, all of text"
+    if not isinstance(read.examples, list | tuple):
+        raise InputError("labels", expected, label, row=row)
     texts = [read.name, read.key, read.definition, *read.examples]
-    if isinstance(read.examples, str) or not all(
-        isinstance(text, str) and replace_surrogates(text) == text for text in texts
-    ):
-        raise InputError("labels", "names, keys, definitions and examples of text", label, row=row)
-    name = read.name.strip()
+    if not all(isinstance(text, str) and replace_surrogates(text) == text for text in texts):
+        raise InputError("labels", expected, label, row=row)
+    name = spell_name(read.name)
     if not 0 < len(name) <= MAX_NAME:
         raise InputError("labels", f"names of 1 to {MAX_NAME} characters", read.name, row=row)
     key = read.key.lower()
     if key and (len(key) != 1 or key not in KEYS):
         raise InputError("labels", "of keys that are one letter or digit", read.key, row=row)
     return replace(read, name=name, key=key, examples=tuple(read.examples))
+
+
+def spell_name(name: str) -> str:
+    """Return the one spelling of a label: composed characters (Unicode NFC), single spaces."""
+    return " ".join(unicodedata.normalize("NFC", name).split())
+
+
+def check_new_codebook(labels: tuple[Label, ...]) -> None:
+    """Refuse names that stand for a missing value wherever classes are read, such as "None"."""
+    for row, label in enumerate(labels):
+        if is_absent(label.name):
+            remedy = 'choose another name, such as "no label fits"'
+            expected = "names that do not stand for a missing value"
+            raise InputError("labels", expected, label.name, remedy, row=row)
 
 
 def as_json(labels: tuple[Label, ...]) -> list[dict[str, Any]]:
@@ -163,6 +180,7 @@ def checked_spans(spans: Any, text: str, names: Sequence[str]) -> tuple[tuple[st
         if not isinstance(span, (list, tuple)) or len(span) != 3:
             raise InputError("spans", expected, span, row=row)
         name, begin, end = span
+        name = spell_name(name) if isinstance(name, str) else name
         checked_choice(name, "spans", names)
         if not (is_count(begin, 0) and is_count(end, 1) and begin < end <= len(text)):
             raise InputError("spans", expected, span, row=row)

@@ -23,7 +23,12 @@ from embedtopics._utils.chat import (
     without_reasoning,
 )
 from embedtopics._utils.display import excerpt
-from embedtopics.annotation._codebook import Label, read_labels
+from embedtopics.annotation._codebook import (
+    Label,
+    check_new_codebook,
+    read_labels,
+    spell_name,
+)
 from embedtopics.annotation.results import Coding
 from embedtopics.corpus import Corpus
 from embedtopics.corpus._texts import harmless, replace_surrogates
@@ -99,6 +104,7 @@ class LanguageModelCoder:
         request: Mapping[str, Any] | None = None,
     ) -> None:
         self.codebook: tuple[Label, ...] = read_labels(codebook)
+        check_new_codebook(self.codebook)
         self.names = tuple(label.name for label in self.codebook)
         if not isinstance(instructions, str) or replace_surrogates(instructions) != instructions:
             raise InputError("instructions", "text", instructions)
@@ -206,9 +212,10 @@ class LanguageModelCoder:
         with suppress(ValueError, RecursionError):
             parsed = json.loads(answer)
             answer = parsed.get("label") if isinstance(parsed, dict) else parsed
+        answer = spell_name(answer) if isinstance(answer, str) else None
         if answer in self.names:
             return str(answer)
-        folded = answer.strip(" \t\n\"'*.").casefold() if isinstance(answer, str) else None
+        folded = None if answer is None else answer.strip(" \"'*.").casefold()
         matches = [name for name in self.names if name.casefold() == folded]
         if len(matches) != 1:
             raise UnusableAnswer(f"the answer is no label: {excerpt(content, 80)}")

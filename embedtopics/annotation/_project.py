@@ -17,10 +17,12 @@ from embedtopics.annotation._codebook import (
     Label,
     StudyDesign,
     as_json,
+    check_new_codebook,
     checked_annotator,
     checked_spans,
     count_order,
     read_labels,
+    spell_name,
 )
 from embedtopics.annotation._events import KIND, VERSION
 from embedtopics.annotation._journal import Journal, read_journal
@@ -223,9 +225,6 @@ class AnnotationProject:
             An unknown text, label or stream, or a journal that cannot be written.
         """
         names = _names_in(labels)
-        if any(isinstance(name, PredictedLabel) for name in names):
-            remedy = "pass a language model's labels to a Measurement as predictions"
-            raise InputError("labels", "given by people", labels, remedy)
         choices, kind = self.state.records.names, self.kind
         self._check_key(key)
         parts = checked_spans(spans, self.state.texts.text(key), choices)
@@ -458,12 +457,14 @@ class AnnotationProject:
 
 
 def _names_in(labels: Any) -> tuple[Any, ...]:
-    """Return one label or several as a tuple."""
-    if isinstance(labels, str):
-        return (labels,)
+    """Return one label or several as a tuple, as the codebook spells them."""
     if isinstance(labels, Mapping | bytes) or not isinstance(labels, Iterable):
         raise InputError("labels", "a label or a list of labels", labels)
-    return tuple(labels)
+    names = (labels,) if isinstance(labels, str) else tuple(labels)
+    if any(isinstance(name, PredictedLabel) for name in names):
+        remedy = "pass a language model's labels to a Measurement as predictions"
+        raise InputError("labels", "given by people", labels, remedy)
+    return tuple(spell_name(name) if isinstance(name, str) else name for name in names)
 
 
 def _begin(
@@ -472,6 +473,7 @@ def _begin(
     """Write the header of a new study."""
     if codebook is None:
         raise InputError("labels", "given for a new study", None)
+    check_new_codebook(codebook)
     order = count_order(texts.keys, int(design.random_state or 0))
     n_test = min(design.n_test, len(texts) // 10)
     # Every second count text is a test text, so that the model does not wait for the test part.

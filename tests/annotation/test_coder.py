@@ -100,6 +100,17 @@ def test_an_answer_that_is_no_label_stays_one_and_is_not_asked_again(content, la
     assert (coding.table["reason"][0] == "") == (label is not None)
 
 
+def test_an_answer_in_other_code_points_is_the_label():
+    codebook = ["caf\u00e9", "the noir"]
+    answers = iter(['{"label": "cafe\\u0301"}', "the\u00a0 Noir"])
+    with serving(lambda *_: said(next(answers))) as server:
+        coder = LanguageModelCoder(codebook, endpoint=server.url, model="m")
+        assert coder.code(["one"]).labels.tolist() == ["caf\u00e9"]
+        assert coder.code(["two"]).labels.tolist() == ["the noir"]
+    with refuses("labels", row=1):
+        LanguageModelCoder(["fruit", "None"], endpoint=server.url, model="m")
+
+
 @pytest.mark.parametrize("status", [400, 500])  # 500: llama-cpp-python
 def test_a_server_without_schemas_is_asked_without_one(status):
     def strict(body, number):

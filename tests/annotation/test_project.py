@@ -1,5 +1,6 @@
 """A study: its codebook, annotators, tables and undo; for its journal see test_journal.py."""
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -70,13 +71,44 @@ def test_undo_brings_back_the_text_and_what_was_said_before(begin, truth):
         (["a", "b", "a"], 2), ([Label("a", "x"), Label("b", "X")], 1), (["a", " "], 1),
         ([Label("a", "?"), "b"], 0), (["a", {"name": "b", "colour": "red"}], 1),
         ([Label("a", examples="text"), "b"], 0), (["a", 3], 1), ("ab", None), (["a"], None),
-        ([f"label {i}" for i in range(40)], None),
+        ([f"label {i}" for i in range(40)], None), (["a", {"name": "b", "examples": 5}], 1),
+        ([{"name": "a", "definition": None}, "b"], 0), (["a", "None"], 1), (["n/a", "b"], 0),
+        (["caf\u00e9", "cafe\u0301"], 1), (["a  b", "a b"], 1),
     ],
 )  # fmt: skip
 def test_codebooks_that_cannot_be_worked_with(begin, labels, row, tmp_path):
     with refuses("labels", row=row):
         begin(labels)
     assert not (tmp_path / "study").exists()
+
+
+def test_a_label_has_one_spelling(begin):
+    study = begin(["cafe\u0301 noir", "tea"])
+    assert study.codebook[0].name == "caf\u00e9 noir"
+    study.label(study.next().key, "cafe\u0301 noir ")
+    study.label(study.next().key, ["caf\u00e9\u00a0noir"])
+    study.close()
+    again = begin(labels=["caf\u00e9 noir", "tea"])
+    assert again.labels().dropna().unique().tolist() == ["caf\u00e9 noir"]
+
+
+def test_a_study_whose_codebook_was_spelled_otherwise_goes_on(tmp_path, toy):
+    label = {"key": "1", "definition": "", "examples": []}
+    names = ["cafe\u0301", "None"]
+    header = {"n": 0, "time": "", "event": "study", "kind": "embedtopics annotation", "version": 1,
+              "labels_kind": "single", "pairs": False, "test": [], "n_texts": 2,
+              "labels": [{**label, "name": name, "key": name[0].lower()} for name in names],
+              "design": {"teach": 0.5, "n_test": 0, "overlap": 0.0, "random_state": 0}}  # fmt: skip
+    answers = [
+        {"n": n, "time": "", "event": "answer", "text": str(n), "id": "0", "by": "a",
+         "stream": "count", "n_texts": 2, "labels": [name], "unsure": False, "note": ""}
+        for n, name in enumerate(names, 1)
+    ]  # fmt: skip
+    (tmp_path / "study").mkdir()
+    lines = "".join(json.dumps(line) + "\n" for line in [header, *answers])
+    (tmp_path / "study" / "journal.jsonl").write_text(lines)
+    with AnnotationProject.load(tmp_path / "study", toy[0], encoder=toy[1]) as study:
+        assert study.to_frame()["label"].tolist() == ["caf\u00e9", "None"]
 
 
 def test_labels_get_keys_that_are_free(begin):

@@ -148,7 +148,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : sequence of str
             With `pairs`, pairs of str, a table of two columns, or a `Corpus` of two text columns.
         y : sequence of str or int
-            One label for each text. Texts with None or NaN are left out. "multilabel" takes a list
+            One label for each text. Texts with None or NaN are left out, and so are texts that
+            occur with different labels, which `decisions_` names. "multilabel" takes a list
             of labels for each text, or a table of 0 and 1 with one column for each class.
         validation : pair of texts and labels, optional
             "fine_tune" is measured on these texts, and keeps the weights that score best if there

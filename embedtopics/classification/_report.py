@@ -53,7 +53,7 @@ def evaluate(
         A fitted classifier.
     test, train : pair of texts and labels
         `train` holds the texts that the classifier was fitted on; the baselines learn from them.
-        Texts without a label are left out.
+        Texts without a label, or with different labels in different rows, are left out.
 
     Returns
     -------

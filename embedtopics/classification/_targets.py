@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_choice
+from embedtopics._utils.display import spell_count
 from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._classes import read_class, read_classes, with_types_of
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, name_rows
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -61,27 +63,43 @@ class LabelledTexts(NamedTuple):
 def labelled_texts(
     X: Any, y: Any, head: str, classes: Any = None, *, learned: bool = False
 ) -> LabelledTexts:
-    """Return the texts that have a label; refuse empty texts and contradicting labels."""
+    """Return the texts that have a label, without texts of contradicting ones; refuse empty texts.
+
+    Rows with equal texts and different labels are left out, all of them: nothing says which label
+    is right. A note names them.
+    """
     targets = read_targets(aligned_labels(X, y), head, classes, learned=learned)
     texts = check_lengths(check_texts(X), targets.codes)
     rows = np.flatnonzero(targets.has_label)
-    labels: dict[str, tuple[int, bytes]] = {}
+
+    rows_of_text: dict[str, list[int]] = {}
     for row in rows.tolist():
         text = normalize_text(texts[row])
         if not text:
             remedy = "leave rows without text out"
             raise InputError("texts", "not empty if they have a label", "", remedy, row=row)
-        first, label = labels.setdefault(text, (row, targets.codes[row].tobytes()))
-        if label != targets.codes[row].tobytes():
-            raise InputError(
-                "y",
-                "the same for equal texts",
-                row=row,
-                found=f"a text that has another label in row {first}",
-                remedy="label_conflicts(texts, y) lists them; keep one row of each",
-            )
+        rows_of_text.setdefault(text, []).append(row)
+
+    codes = targets.codes
+    conflicts = [same for same in rows_of_text.values() if (codes[same] != codes[same[0]]).any()]
+    left_out = sorted(chain.from_iterable(conflicts))
+    notes = targets.notes
+    if conflicts:
+        notes = (*notes, _conflict_note(left_out, len(conflicts), head))
+        rows = np.setdiff1d(rows, left_out)
     has_labels = [texts[row] for row in rows.tolist()]
-    return LabelledTexts(has_labels, targets.codes[rows], targets.classes, rows, targets.notes)
+    return LabelledTexts(has_labels, codes[rows], targets.classes, rows, notes)
+
+
+def _conflict_note(rows: list[int], n_texts: int, head: str) -> Decision:
+    """Return the note on rows that were left out, because equal texts have different labels."""
+    message = (
+        f"{spell_count(n_texts, 'text has', 'texts have')} different labels in different rows; "
+        f"these {len(rows):,} were left out: {name_rows(rows)}."
+    )
+    if head != "multilabel":
+        message += " label_conflicts(texts, y) lists them."
+    return Decision("classification", "label_conflicts", rows, message)
 
 
 def read_targets(y: Any, head: str, classes: Any = None, *, learned: bool = False) -> Targets:

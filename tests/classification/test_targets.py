@@ -4,7 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics.classification import TextClassifier, label_conflicts
+from embedtopics.classification import (
+    TextClassifier,
+    evaluate,
+    label_conflicts,
+    suspicious_labels,
+)
 from embedtopics.classification._heads import grouped_folds, near_duplicates
 from embedtopics.classification._targets import read_targets
 from tests.factories import each, refuses
@@ -134,13 +139,54 @@ def test_a_column_of_ids_is_no_label():
     assert "4,000 different labels" in str(caught.value)
 
 
-def test_empty_texts_and_contradictions_are_refused_and_shown():
-    y = list("abababab")
+def test_empty_texts_with_a_label_are_refused():
     with refuses("texts", row=4):
-        TextClassifier("tfidf").fit([*TEXTS[:4], " ", *TEXTS[5:]], y)
+        TextClassifier("tfidf").fit([*TEXTS[:4], " ", *TEXTS[5:]], list("abababab"))
+
+
+def test_texts_with_contradicting_labels_are_left_out_and_named():
+    y = list("abababab")
     repeated = [*TEXTS[:5], "text  0", *TEXTS[6:]]
-    with refuses("y", row=5):
-        TextClassifier("tfidf").fit(repeated, y)
+
+    model = TextClassifier("tfidf").fit(repeated, y)
+
+    note = next(one for one in model.decisions_ if one.name == "label_conflicts")
+    assert note.value == [0, 5]
+    assert "rows 0 and 5" in note.message and "label_conflicts(" in note.message
+    without = [row for row in range(8) if row not in (0, 5)]
+    alone = TextClassifier("tfidf").fit([repeated[row] for row in without], [y[r] for r in without])
+    assert np.array_equal(model.predict_proba(repeated), alone.predict_proba(repeated))
+    report = evaluate(model, (repeated, y), (repeated, y))
+    assert report.n == 6 and any(one.name == "label_conflicts" for one in report.decisions)
+    assert len(suspicious_labels(model, repeated, y)) <= 6
+
+
+def test_copies_with_one_label_and_texts_without_a_label_are_no_contradictions():
+    texts = [*TEXTS, "text 0", "text 1", TEXTS[2]]
+    model = TextClassifier("tfidf").fit(texts, [*"abababab", "a", None, "a"])
+    assert not any(one.name == "label_conflicts" for one in model.decisions_)
+    assert len(model.training_keys_) == 10
+
+
+def test_several_labels_contradict_if_their_sets_differ():
+    y = [["a"], ["b"], ["a", "b"], ["b"], ["a"], ["b"], ["a"], ["b"], ["a"], ["b", "a"]]
+    texts = [*TEXTS, "text 0", "text 2"]
+    both = TextClassifier("tfidf", head="multilabel")
+    assert not any(one.name == "label_conflicts" for one in both.fit(texts, y).decisions_)
+    y[8] = ["b"]
+    note = next(one for one in both.fit(texts, y).decisions_ if one.name == "label_conflicts")
+    assert note.value == [0, 8]
+
+
+def test_a_class_of_contradicting_rows_alone_is_refused():
+    texts = [*TEXTS, "text 0", "text 1"]
+    with refuses("y"):
+        TextClassifier("tfidf").fit(texts, [*"abababab", "c", "c"])
+
+
+def test_contradictions_are_listed():
+    y = list("abababab")
+    repeated = [*TEXTS[:5], "text  0", *TEXTS[6:]]
     table = label_conflicts(repeated, y)
     assert table.to_dict("records") == [
         {"text": "text 0", "label": "a", "n_rows": 1, "rows": [0]},

@@ -19,7 +19,7 @@ from embedtopics._utils.display import progress_bar
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.decisions import Decision, counted
-from embedtopics.encoders._base import require_torch
+from embedtopics.encoders._base import require_torch, slabs
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_json
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import load_vocabulary
@@ -289,8 +289,7 @@ def _fit_rows(
     texts = list(dict.fromkeys(" ".join(text.split()[:WORDS_READ]) for text in texts))
     rng = np.random.default_rng(0)
     texts = [texts[row] for row in rng.permutation(len(texts))[:MOST_TEXTS]]
-    has_new = (bool((features(model, [text])["input_ids"] >= n_before).any()) for text in texts)
-    texts = [text for text, is_changed in zip(texts, has_new, strict=True) if is_changed]
+    texts = _with_new_tokens(texts, model, n_before)
     n_held_out = min(MOST_HELD_OUT, len(texts) // 5)
     if n_held_out < LEAST_HELD_OUT:
         return None
@@ -328,6 +327,18 @@ def _fit_rows(
         hook.remove()
         table.weight[n_before : n_before + n_words] = rows
     return before, after
+
+
+def _with_new_tokens(texts: list[str], model: Any, n_before: int) -> list[str]:
+    """Return the texts that have a token from `n_before` on, as far as they are read."""
+    most = min(model.max_seq_length or 512, 512)
+    found: list[str] = []
+    for slab in slabs(texts):
+        token_ids = model[0].tokenizer(list(slab), truncation=True, max_length=most)["input_ids"]
+        for text, ids in zip(slab, token_ids, strict=True):
+            if max(ids, default=-1) >= n_before:
+                found.append(text)
+    return found
 
 
 def _masked_model(checkpoint: Checkpoint) -> Any:

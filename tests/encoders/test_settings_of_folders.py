@@ -11,7 +11,7 @@ from transformers import GPT2Config, GPT2Model, PreTrainedTokenizerFast
 
 from embedtopics.encoders import CachedEncoder
 from embedtopics.encoders._contract import as_encoder
-from embedtopics.encoders.sentence._checkpoint import position_limit
+from embedtopics.encoders.sentence._checkpoint import _find_tokenizer, position_limit
 from embedtopics.errors import ModelLoadError
 from embedtopics.retrieval import SearchIndex
 from tests.factories import exact_encoder, refuses
@@ -142,3 +142,21 @@ def test_a_gpt_reads_as_many_tokens_as_it_has_positions(tmp_path, n_positions):
     np.testing.assert_allclose(encoder.encode([text]), encoder.encode([read]), atol=1e-6)
     with refuses("max_length"):
         exact_encoder(tmp_path, max_length=n_positions + 1)
+
+
+def test_merges_are_read_unless_tokenizer_json_holds_them(tmp_path):
+    for name in ("vocab.json", "merges.txt", "special_tokens_map.json"):
+        (tmp_path / name).write_text("{}")
+    found = [path.name for path in _find_tokenizer(tmp_path)]
+    assert found == ["vocab.json", "merges.txt", "special_tokens_map.json"]
+
+    (tmp_path / "tokenizer.json").write_text("{}")
+    found = [path.name for path in _find_tokenizer(tmp_path)]
+    assert found == ["tokenizer.json", "special_tokens_map.json"]
+
+
+def test_merges_alone_are_no_tokenizer(tmp_path):
+    for name in ("merges.txt", "added_tokens.json"):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(ModelLoadError, match=r"tokenizer\.json"):
+        _find_tokenizer(tmp_path)

@@ -52,7 +52,8 @@ _TOKENIZER_FILES = (
     "tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model",
     "tokenizer.model", "spm.model",
 )  # fmt: skip
-_BESIDE_THE_TOKENIZER = ("merges.txt", "added_tokens.json", "special_tokens_map.json")
+_MERGES = "merges.txt"
+_BESIDE_THE_TOKENIZER = ("added_tokens.json", "special_tokens_map.json")
 LENGTH_FILES = tuple(
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta")
@@ -407,13 +408,17 @@ def _find_weights(folder: Path) -> tuple[Path, ...]:
 
 
 def _find_tokenizer(folder: Path) -> tuple[Path, ...]:
-    first, *others = (folder / name for name in (*_TOKENIZER_FILES, *_BESIDE_THE_TOKENIZER))
-    if first.is_file():  # holds the vocabulary that the others hold, too
-        others = others[len(_TOKENIZER_FILES) :]
-    files = tuple(path for path in (first, *others) if path.is_file())
-    if not files or files[0].name in _BESIDE_THE_TOKENIZER:
-        required(first)
-    return files
+    """Return the files of the tokenizer; tokenizer.json holds vocabulary and merges of others."""
+    whole, *vocabularies = (folder / name for name in _TOKENIZER_FILES)
+    beside = [folder / name for name in _BESIDE_THE_TOKENIZER]
+    if whole.is_file():
+        return (whole, *(path for path in beside if path.is_file()))
+
+    present = [path for path in vocabularies if path.is_file()]
+    if not present:
+        required(whole)
+    others = [folder / _MERGES, *beside]
+    return (*present, *(path for path in others if path.is_file()))
 
 
 def position_limit(config: dict[str, Any]) -> int | None:

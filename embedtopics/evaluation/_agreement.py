@@ -250,7 +250,7 @@ def agreement(
 def _around(value: float, drawn: Float64Array, n_units: int, least: float) -> tuple[float, float]:
     """Return the interval of resampled figures, shifted to where their mean is the figure.
 
-    If all are 1, each unit counts as one trial, of which so many without a miss prove only so much.
+    If all are 1, each unit counts as one trial.
     """
     defined = drawn[~np.isnan(drawn)]
     if not len(defined):

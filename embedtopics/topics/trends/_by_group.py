@@ -184,6 +184,7 @@ class CellCounts(NamedTuple):
     correlation: float  # of topics within units
     unit_cells: Int64Array  # (n_parts,), the cell of each unit in a cell
     unit_counts: csr_matrix  # (n_parts, n_topics + 1), its rows by topic
+    unit_numbers: Int64Array | None  # (n_parts,), its unit; None if no unit is in several cells
     decisions: tuple[Decision, ...]
 
 
@@ -234,10 +235,21 @@ def count_rows(result: TopicResult, cells: Int64Array, n_cells: int, units: Any)
     counts = in_cells.toarray().T.astype(np.int64)
     shares = share_of(counts, n)
     low, high = wilson(shares * n_effective, n_effective)
+    unit_numbers = np.unique(parts[1], return_inverse=True)[1].ravel()
+    is_single = len(unit_numbers) == unit_numbers.max(initial=-1) + 1
     return CellCounts(
-        counts, n.astype(np.int64), n_effective, shares, low, high, correlation, cell, unit_counts,
-        decisions,
-    )  # fmt: skip
+        counts=counts,
+        totals=n.astype(np.int64),
+        n_effective=n_effective,
+        shares=shares,
+        low=low,
+        high=high,
+        correlation=correlation,
+        unit_cells=cell,
+        unit_counts=unit_counts,
+        unit_numbers=None if is_single else unit_numbers,
+        decisions=decisions,
+    )
 
 
 def share_of(counts: npt.ArrayLike, totals: npt.ArrayLike) -> Float64Array:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.optimize import isotonic_regression
-from scipy.special import gammaincc, ndtr
 
 from embedtopics._utils.checks import checked_choice
 from embedtopics.corpus._dates import read_dates
@@ -19,12 +18,14 @@ from embedtopics.protocols import Float64Array, Int64Array
 from embedtopics.topics.reading._words import Z_OF_95, false_discovery_rates
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import (
+    CellCounts,
     best_cell_terms,
     count_cells,
     count_rows,
     no_terms,
     values_of,
 )
+from embedtopics.topics.trends._change_test import UnitTable, permutation_p
 from embedtopics.topics.trends.results import Times, TopicTrends
 
 
@@ -144,9 +145,23 @@ def over_time(
         high=rows.high,
         unit_periods=rows.unit_cells,
         unit_counts=rows.unit_counts,
+        units=rows.unit_numbers,
         terms=terms,
-        decisions=(*decisions, *periods.decisions, *rows.decisions),
+        decisions=(*decisions, *periods.decisions, *rows.decisions, *_notes_on_units(rows)),
     )
+
+
+def _notes_on_units(rows: CellCounts) -> list[Decision]:
+    """Say that units have rows in several periods, if the caller named units."""
+    if rows.unit_numbers is None or not rows.decisions:
+        return []
+    n_periods = np.bincount(rows.unit_numbers)
+    n_several = int((n_periods > 1).sum())
+    message = (
+        f"{n_several:,} of {len(n_periods):,} units have rows in several periods; tests of changes "
+        "keep the rows of a unit together."
+    )
+    return [Decision("trends", "units_in_several_periods", n_several, message)]
 
 
 def _dates_of(result: TopicResult, time: Any) -> tuple[Times, str, tuple[Decision, ...]]:
@@ -255,8 +270,6 @@ SIDE = 3.0
 WORK, MIN_DRAWS, MAX_DRAWS = 100_000_000, 499, 9_999
 """Cells and units in all permutations together, and limits of the number of permutations."""
 
-CELLS_AT_ONCE = 2_000_000
-
 
 def changes(trends: TopicTrends) -> pd.DataFrame:
     """Test whether the share of each topic changes, and name the shape of the change.
@@ -287,10 +300,14 @@ def changes(trends: TopicTrends) -> pd.DataFrame:
     Notes
     -----
     The test moves independent units (texts, or `units` of `over_time`) between periods at random,
-    each with all its rows in a period, so topics may correlate within units. Its statistic is the
-    smallest p-value of the chi-square test, of the first 1, 2, 4, ... components of chi-square, the
-    smoothest first (Neyman 1937; Rayner and Best 1989, "Smooth tests of goodness of fit"), and of
-    the most deviating period. p is at least 1 / 10,000, in corpora of 200,000 units 1 / 500.
+    each with all its rows in a period, so topics may correlate within units. If units have rows in
+    several periods, such as authors who stay, it gives each the topics of another unit with about
+    as many rows, in their order from a random row on, so that topics may correlate within units
+    over time as well. Its
+    statistic is the smallest p-value of the chi-square test, of the first 1, 2, 4, ... components
+    of chi-square, the smoothest first (Neyman 1937; Rayner and Best 1989, "Smooth tests of goodness
+    of fit"), and of the most deviating period. p is at least 1 / 10,000, in corpora of 200,000
+    units 1 / 500.
     q values are those of Benjamini and Hochberg (1995): of the topics with a change, one in twenty
     is expected to have none.
     """
@@ -304,10 +321,11 @@ def changes(trends: TopicTrends) -> pd.DataFrame:
     frame = frame.assign(verdict="not tested", **none)
     if not (topics := np.flatnonzero(is_tested)).size:
         return frame
-    table = _UnitTable.of(trends, topics, periods)
+    table = UnitTable.of(trends, topics, periods)
     residuals = table.residuals(table.period)
     frame.loc[topics, "dispersion"] = np.square(residuals).sum(axis=1) / (len(periods) - 1)
-    p = _permutation_p(table, residuals)
+    n_draws = WORK // (len(table.size) + len(table.n) + 5 * residuals.size)
+    p = permutation_p(table, residuals, min(max(n_draws, MIN_DRAWS), MAX_DRAWS))
     q = false_discovery_rates(p)
     frame.loc[topics, "p"], frame.loc[topics, "q"] = p, q
     names = [trends.names[period] for period in periods]
@@ -329,7 +347,8 @@ def changes(trends: TopicTrends) -> pd.DataFrame:
                 inside = np.isin(np.arange(len(names)), range(shape.first, shape.last + 1))
                 outside = ~inside
                 verdict += f" {before}{first}" + (f" to {last}" if last != first else "")
-        values = _odds_ratio(shares, weights, table.sizes, outside, inside)
+        spread = table.spread(row, outside, inside)
+        values = _odds_ratio(shares, weights, table.sizes, outside, inside, spread)
         _, _, _, low, high = values
         if (verdict == "rises" and low <= 1) or (verdict == "falls" and high >= 1):
             verdict = "varies"
@@ -339,99 +358,6 @@ def changes(trends: TopicTrends) -> pd.DataFrame:
             frame.loc[topic, "explained"] = shape.explained
         frame.loc[topic, list(numbers)] = values
     return frame
-
-
-@dataclass(frozen=True, eq=False)
-class _UnitTable:
-    """Rows of each topic by unit, in periods with rows."""
-
-    period: Int64Array  # (n_parts,), of each unit in a period
-    size: Float64Array  # (n_parts,), its rows
-    part: Int64Array  # (n_entries,), as the next two: its rows of topics
-    topic: Int64Array
-    n: Float64Array
-    counts: Float64Array  # (n_topics, n_periods)
-    sizes: Float64Array  # (n_periods,)
-    n_units: Float64Array  # (n_periods,)
-    variance: Float64Array  # (n_topics,), of a unit's rows in the topic less the expected ones
-
-    @classmethod
-    def of(cls, trends: TopicTrends, topics: Int64Array, periods: Int64Array) -> _UnitTable:
-        counts = trends.unit_counts
-        size = np.asarray(counts.sum(axis=1)).ravel()
-        # Units with equal contents have one order, whatever that of the rows.
-        content = counts @ np.random.default_rng(0).random(counts.shape[1])
-        order = np.lexsort([content, size, trends.unit_periods])
-        ours = counts[order][:, topics].tocoo()
-        period = np.searchsorted(periods, trends.unit_periods[order])
-        n_units = np.bincount(period, minlength=len(periods)).astype(np.float64)
-        share = trends.counts[topics].sum(axis=1) / trends.totals.sum()
-        of_topic = [
-            np.bincount(ours.col, weights, len(topics))
-            for weights in (ours.data**2, ours.data * size[order][ours.row])
-        ]
-        squares = of_topic[0] - 2 * share * of_topic[1] + share**2 * np.square(size).sum()
-        return cls(
-            period=period,
-            size=size[order],
-            part=ours.row.astype(np.int64),
-            topic=ours.col.astype(np.int64),
-            n=ours.data,
-            counts=trends.counts[topics][:, periods].astype(np.float64),
-            sizes=trends.totals[periods].astype(np.float64),
-            n_units=n_units,
-            variance=np.maximum(squares, 1e-9) / max(len(size) - 1, 1),
-        )
-
-    def residuals(self, period: Int64Array) -> Float64Array:
-        """Return the standardized residuals of topics (n_topics, n_periods), for any `period`."""
-        n_topics, n_periods = self.counts.shape
-        cell = self.topic * n_periods + period[self.part]
-        counts = np.bincount(cell, self.n, n_topics * n_periods).reshape(n_topics, n_periods)
-        sizes = np.bincount(period, self.size, n_periods)
-        share = counts.sum(axis=1) / sizes.sum()
-        scaled: Float64Array = (counts - np.outer(share, sizes)) / np.sqrt(
-            np.outer(self.variance, self.n_units)
-        )
-        return scaled
-
-
-def _permutation_p(table: _UnitTable, residuals: Float64Array) -> Float64Array:
-    """Return the share of permutations with as extreme a statistic; ties count half."""
-    observed = _statistic(residuals, table.n_units)
-    n_draws = WORK // (len(table.size) + len(table.n) + 5 * residuals.size)
-    n_draws = min(max(n_draws, MIN_DRAWS), MAX_DRAWS)
-    rng = np.random.default_rng(0)
-    extreme = np.zeros(len(residuals))
-    step = max(CELLS_AT_ONCE // residuals.size, 1)
-    for begin in range(0, n_draws, step):
-        drawn = np.array(
-            [
-                table.residuals(rng.permutation(table.period))
-                for _ in range(min(step, n_draws - begin))
-            ]
-        )
-        ratio = _statistic(drawn, table.n_units) / observed
-        extreme += (ratio < 1 + 1e-9).mean(axis=0) * len(drawn) / 2
-        extreme += (ratio < 1 - 1e-9).mean(axis=0) * len(drawn) / 2
-    p: Float64Array = (extreme + 1) / (n_draws + 1)
-    return p
-
-
-def _statistic(residuals: Float64Array, n_units: Float64Array) -> Float64Array:
-    """Return the smallest p-value of several tests of `residuals` (..., n_periods)."""
-    n_periods = len(n_units)
-    middles = np.arange(n_periods) + 0.5
-    waves = np.cos(np.pi / n_periods * np.outer(middles, np.arange(n_periods)))
-    smooth = np.linalg.qr(np.sqrt(n_units)[:, None] * waves).Q[:, 1:]
-    squares = np.cumsum(np.square(residuals @ smooth), axis=-1)
-    powers = [2**i for i in range(n_periods) if 2**i < n_periods - 1]
-    degrees = np.array([*powers, n_periods - 1])
-    p = gammaincc(degrees / 2, squares[..., degrees - 1] / 2)
-    p[..., -1] /= 2  # the only part that is sensitive to all changes weighs twice
-    highest = np.max(np.abs(residuals) / np.sqrt(1 - n_units / n_units.sum()), axis=-1)
-    smallest: Float64Array = np.minimum(p.min(axis=-1), 2 * n_periods * ndtr(-highest))
-    return np.maximum(smallest, 1e-300)
 
 
 class Shape(NamedTuple):
@@ -510,8 +436,12 @@ def _odds_ratio(
     sizes: Float64Array,
     from_periods: Any,
     to_periods: Any,
+    spread: float,
 ) -> list[float]:
-    """Return pooled shares of two sets of periods, their odds ratio and its interval."""
+    """Return pooled shares of two sets of periods, their odds ratio and its interval.
+
+    `spread` is the factor of the variance by which periods with the same units depend.
+    """
     pooled, logits, error = [], [], 0.0
     mean = shares @ sizes / sizes.sum()
     for periods in (from_periods, to_periods):
@@ -522,5 +452,5 @@ def _odds_ratio(
         pooled.append(float(share))
         logits.append(np.log(inside / outside))
         error += 1 / inside + 1 / outside
-    change, width = logits[1] - logits[0], Z_OF_95 * np.sqrt(error)
+    change, width = logits[1] - logits[0], Z_OF_95 * np.sqrt(error * spread)
     return [*pooled, *np.exp([change, change - width, change + width]).tolist()]

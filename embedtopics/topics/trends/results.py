@@ -118,6 +118,8 @@ class TopicTrends(_ByTopic):
         Period of each independent unit; a unit of several periods counts in each.
     unit_counts : float64 csr_matrix of shape (n_units, n_topics + 1)
         Its rows in that period.
+    units : int64 ndarray of shape (n_units,) or None
+        Number of each unit, equal in all of its periods; None if each has rows in one period.
     terms : CellTerms
     decisions : tuple of Decision
     """
@@ -129,6 +131,7 @@ class TopicTrends(_ByTopic):
     n_effective: Float64Array
     unit_periods: Int64Array
     unit_counts: Any
+    units: Int64Array | None = None
 
     @property
     def min_rows(self) -> int:

@@ -174,7 +174,11 @@ def quality(state: StudyState) -> pd.DataFrame:
 
     classifier, labels = _count_labels(state)
     predictions = predict_corpus(classifier, state.texts.documents, labels, state.seed)
-    names, truth, has_label = state.records.names, predictions.truth, predictions.has_label
+    names, truth, has_label = (
+        state.records.names,
+        predictions.truth,
+        predictions.has_label & ~predictions.learned,
+    )
     rows = list(_scores("count", truth, predictions.predicted, has_label, names))
     with state.lock:
         is_test = np.array([key in state.records.test for key in state.texts.keys])

@@ -26,7 +26,7 @@ from embedtopics.decisions import Decision
 from embedtopics.encoders._cache import keys_of
 from embedtopics.errors import InputError
 from embedtopics.inference import Measurement, shares
-from embedtopics.inference._measurement import Sample
+from embedtopics.inference._measurement import Sample, balance_notes
 from embedtopics.inference._shares import groups_of
 from embedtopics.inference.results import MeasuredShare, MeasuredShares
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
@@ -47,7 +47,12 @@ class CorpusPredictions(NamedTuple):
     truth: Float64Array  # (n_texts, n_classes), 0 without a label
     has_label: BoolArray  # (n_texts,)
     predicted: Float64Array  # (n_texts, n_classes), 1 for predicted classes
+    learned: BoolArray  # (n_texts,), texts that the classifier which predicts them learned from
     decisions: tuple[Decision, ...]
+
+
+MIN_NEW = 30
+"""Labels of texts that a classifier did not learn from, with which it is not fitted again."""
 
 
 def prevalence(
@@ -117,17 +122,19 @@ def measure(
     Parameters
     ----------
     classifier : TextClassifier
-        Fitted on other texts. Labels of texts that it learned from are set aside. Without a fit, or
-        if these are most of the labels, it is cross-fitted on the labelled texts.
+        Fitted on any texts. Texts of the corpus that it learned from need not be a random sample:
+        they are a stratum of their own, whose labels count for no other text, and are left out if
+        fewer than two of them have a label here. Without a fit, or if nearly all labels are of such
+        texts, it is cross-fitted on the labelled texts.
     corpus : Corpus, or any input of `Corpus`
     labelled : sequence or str
         One label for each row, None for rows without a label; or the column of the labels. The
-        labelled rows must have been drawn at random.
+        labelled rows must have been drawn at random, those that the classifier learned from aside.
     probability : sequence or str, optional
         Probability of each row to be drawn for labelling, or its column, if it differs by row.
     units : sequence or str, optional
-        Independent unit of each row, such as its author, or its column; by default each text. No
-        row is predicted by a classifier that learned from its unit, if the unit has a label.
+        Independent unit of each row, such as its author, or its column; by default each text. In a
+        cross-fit, no row is predicted by a classifier that learned from its unit.
     random_state : int, Generator or None
         Seed of folds.
 
@@ -145,21 +152,48 @@ def measure(
     read, seed = Corpus.of(corpus), resolve_seed(random_state)
     unit = _units(read, units)
     predictions = predict_corpus(classifier, read, labelled, seed, unit)
-    rows, sampled = np.flatnonzero(read.status == TEXT), predictions.has_label
-    weight = sampled.astype(np.float64)
+    rows, has_label = np.flatnonzero(read.status == TEXT), predictions.has_label
+    weight = has_label.astype(np.float64)
+    chance = None
     if probability is not None:
-        weight[sampled] /= _chances(read, probability, sampled, rows)[sampled]
-    sample = Sample.of(weight, np.zeros(len(rows)), unit)
-    data = read.metadata.iloc[rows].reset_index(drop=True)
+        chance = _chances(read, probability, has_label, rows)
+        weight[has_label] /= chance[has_label]
+
+    # Labels of texts that the classifier learned from are a sample of these texts alone.
+    learned = predictions.learned
+    decisions = list(predictions.decisions)
+    is_kept = np.ones(len(rows), dtype=np.bool_)
+    n_learned, n_labels = int(learned.sum()), int((learned & has_label).sum())
+    if n_labels >= 2:
+        message = (
+            f"{n_labels:,} labels are of texts that the classifier learned from. They count for "
+            f"the {n_learned:,} rows with such texts alone."
+        )
+        decisions.append(Decision("classification", "learned_stratum", n_labels, message))
+    elif n_learned:
+        is_kept = ~learned
+        message = (
+            f"{n_learned:,} rows with texts that the classifier learned from are left out, because "
+            f"{n_labels or 'none'} of them has a label here. To include them, add their labels."
+        )
+        decisions.append(Decision("classification", "learned_left_out", n_learned, message))
+    sample = Sample.of(weight[is_kept], learned[is_kept], unit[is_kept])
+
+    naive = predictions.predicted[is_kept]
+    is_cross_fitted = any(one.name == "cross_fitted" for one in decisions)
+    chance = sample.chances() if chance is None else chance[is_kept]
+    if not is_cross_fitted and not np.isnan(chance).any():
+        names = predictions.classes.tolist()
+        decisions += balance_notes(naive, names, sample, chance, "the classifier")
     return Measurement.of_columns(
         name="class",
         classes=tuple(predictions.classes.tolist()),
-        truth=predictions.truth,
-        proxy=predictions.probabilities,
-        naive=predictions.predicted,
+        truth=predictions.truth[is_kept],
+        proxy=predictions.probabilities[is_kept],
+        naive=naive,
         sample=sample,
-        data=data,
-        decisions=predictions.decisions,
+        data=read.metadata.iloc[rows[is_kept]].reset_index(drop=True),
+        decisions=tuple(decisions),
     )
 
 
@@ -206,16 +240,12 @@ def predict_corpus(
     decisions = targets.notes
     training_keys = set(map(tuple, classifier.training_keys_.tolist())) if is_fitted else set()
     keys = map(tuple, keys_of(texts).tolist() if is_fitted else [])
-    learned = unit[[row for row, key in enumerate(keys) if key in training_keys]]
-    is_shared = np.isin(unit[sample], learned)
-    if is_fitted and 2 * is_shared.sum() <= len(sample) - 2:
+    learned = np.array([key in training_keys for key in keys], dtype=np.bool_)
+    n_new = int((~learned[sample]).sum()) if is_fitted else 0
+    if 2 * n_new >= len(sample) + 2 or n_new >= MIN_NEW:
         chances = classifier.predict_proba(texts)
-        shared = sample[is_shared]
-        has_label[shared], truth[shared] = False, 0.0
-        if n_shared := len(shared):
-            message = f"{n_shared:,} labels are set aside: the classifier learned from their units."
-            decisions += (Decision("classification", "set_aside", n_shared, message),)
     else:
+        learned = np.zeros(len(rows), dtype=np.bool_)
         chances, n_folds = _cross_predict(
             classifier, texts, sample, codes, targets.classes, seed, unit
         )
@@ -226,7 +256,13 @@ def predict_corpus(
         decisions += (Decision("classification", "cross_fitted", n_folds, message),)
     guess = chances >= 0.5 if codes.ndim == 2 else np.eye(n_classes)[chances.argmax(axis=1)]
     return CorpusPredictions(
-        targets.classes, chances, truth, has_label, guess.astype(np.float64), decisions
+        classes=targets.classes,
+        probabilities=chances,
+        truth=truth,
+        has_label=has_label,
+        predicted=guess.astype(np.float64),
+        learned=learned,
+        decisions=decisions,
     )
 
 

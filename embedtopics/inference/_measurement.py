@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.special import betainc, ndtr
 
 from embedtopics._utils.checks import checked_choice, is_number, resolve_seed
 from embedtopics._utils.display import spell_count
@@ -66,6 +67,11 @@ class Sample:
     def is_gold(self) -> BoolArray:
         """Whether each row has a gold value, (n_rows,)."""
         return self.weight > 0
+
+    def chances(self) -> Float64Array:
+        """Return the share of rows that were drawn from the stratum of each row, (n_rows,)."""
+        drawn = np.bincount(self.stratum, self.is_gold)
+        return np.asarray((drawn / np.bincount(self.stratum))[self.stratum])
 
     def parts(self, values: Float64Array, factor: Float64Array) -> Float64Array:
         """Return what each row adds to the weighted sums of gold rows, (n_rows, n_columns).
@@ -230,6 +236,7 @@ class Measurement:
             n_gold, few = int(is_gold.sum()), f"Intervals from fewer than {FEW_GOLD} gold rows"
             message = f"{few} are too narrow at times; there are {n_gold}."
             decisions.append(Decision("inference", "few_gold", n_gold, message))
+        decisions += balance_notes(naive, classes, sample, chance, next(iter(by_name)))
         frame = pd.DataFrame(index=range(n)) if data is None else data.reset_index(drop=True)
         self._set(
             name=name,
@@ -456,6 +463,65 @@ def _columns(values: Sequence[Any], classes: tuple[Any, ...] | None, used: BoolA
         raise InputError("predictions", expected, values[row], remedy, row=row)
     out[rows, columns] = 1.0
     return out
+
+
+UNLIKELY = 0.001
+"""Probability of a random sample below which its predictions are worth a word."""
+
+
+def balance_notes(
+    predicted: Float64Array,
+    classes: Sequence[Any] | None,
+    sample: Sample,
+    chance: Float64Array,
+    source: str,
+) -> list[Decision]:
+    """Compare the predictions of gold rows with those of all rows, which chance makes nearly equal.
+
+    Parameters
+    ----------
+    predicted : float64 ndarray of shape (n_rows, n_columns)
+        Indicators of predicted classes, or one column of numbers.
+    chance : float64 ndarray of shape (n_rows,)
+        Probability of each row to be drawn.
+    """
+    n = len(predicted)
+    most: tuple[float, str] | None = None
+    for column, values in enumerate(predicted.T):
+        strata = np.bincount(sample.stratum, values) / np.bincount(sample.stratum)
+        apart = values - strata[sample.stratum]
+        # The variance of the mean if each unit was drawn as a whole, with this probability.
+        spread = apart * np.sqrt((1 - chance) / chance) / n
+        variance = float(np.square(sample.by_unit(spread[:, None])).sum())
+        of_all = float(values.mean())
+        of_gold = float(sample.weight @ values / n)
+        if variance <= 1e-12 * max(of_all**2, 1e-12):
+            continue
+        if classes is None:
+            p = 2 * float(ndtr(-abs(of_gold - of_all) / variance**0.5))
+            what = f"Their mean by {source} is {of_gold:.3g}, that of all rows {of_all:.3g}"
+        else:
+            trials = of_all * (1 - of_all) / variance
+            p = _binomial_p(of_gold, of_all, trials) * len(classes)
+            shares = f"for {of_gold:.1%} of them, and for {of_all:.1%} of all rows"
+            what = f"By {source}, {classes[column]} is predicted {shares}"
+        if p < UNLIKELY and (most is None or p < most[0]):
+            most = p, what
+    if most is None:
+        return []
+    message = (
+        f"The gold rows differ from a random sample. {most[1]}, weighted as they were drawn. By "
+        f"chance this happens with a probability below {UNLIKELY}: check how they were drawn."
+    )
+    return [Decision("inference", "unlikely_sample", most[0], message)]
+
+
+def _binomial_p(share: float, expected: float, trials: float) -> float:
+    """Return the probability of a share of trials as extreme as this one, to either side."""
+    hits = share * trials
+    more = betainc(max(hits, 1e-9), max(trials - hits + 1, 1e-9), expected)
+    less = betainc(max(trials - hits, 1e-9), hits + 1, 1 - expected)
+    return float(min(1.0, 2 * min(more, less)))
 
 
 def _by_name(predictions: Any, rows: Any, classes: tuple[Any, ...] | None) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def test_a_classifier_that_knows_the_labels_is_cross_fitted(counted):
     assert row.low <= (frame["theme"] == "fruit").mean() <= row.high
 
 
-def test_texts_that_the_classifier_learned_from_are_set_aside(data_folder):
+def test_texts_that_the_classifier_learned_from_are_left_out_without_their_labels(data_folder):
     news = pd.read_json(data_folder / "bbc_news" / "bbc_news.jsonl.gz", lines=True)
     news = news.assign(text=news["text"].str[:300]).drop_duplicates("text")
     news = news.sample(700, random_state=0)
@@ -131,9 +131,48 @@ def test_texts_that_the_classifier_learned_from_are_set_aside(data_folder):
         ]
         found = prevalence(learned, texts, sample)
         shares[n_shared] = found.to_frame().drop(columns=["n_gold", "n_effective"])
-        assert [decision.value for decision in found.decisions] == [1] * n_shared
+        assert [decision.name for decision in found.decisions] == ["learned_left_out"]
         assert set(found.to_frame()["n_gold"]) == {100}
+        assert set(found.to_frame()["n"]) == {400}
     pd.testing.assert_frame_equal(shares[0], shares[1], atol=1e-9)
+
+
+@pytest.mark.parametrize("labels_of_training", [False, True])
+def test_texts_that_were_learned_because_of_a_search_are_a_stratum(labels_of_training):
+    rng = np.random.default_rng(8)
+    is_tax = rng.random(900) < 0.2
+    words = np.where(is_tax, "levy", "opera")
+    # The search finds most texts on taxes, and few of the others.
+    is_found = rng.random(900) < np.where(is_tax, 0.7, 0.1)
+    found = np.where(is_found, "budget", "evening")
+    texts = [f"{a} {b} n{i}" for i, (a, b) in enumerate(zip(words, found, strict=True))]
+    names = np.where(is_tax, "tax", "other")
+    learned = np.flatnonzero(is_found)
+    training = [texts[row] for row in learned]
+    model = TextClassifier("tfidf").fit(training, names[learned].tolist())
+
+    is_drawn = np.isin(np.arange(900), rng.choice(900, 250, replace=False))
+    has_label = is_drawn | is_found if labels_of_training else is_drawn
+    shares = prevalence(
+        model, texts, [n if k else None for n, k in zip(names, has_label, strict=True)]
+    )
+    row = shares.of(name="tax")[0]
+
+    by_stratum = [is_tax[has_label & part].mean() for part in (is_found, ~is_found)]
+    expected = np.average(by_stratum, weights=[is_found.sum(), (~is_found).sum()])
+    assert row.gold == pytest.approx(expected)
+    assert row.low <= is_tax.mean() <= row.high
+    decision = next(one for one in shares.decisions if one.name == "learned_stratum")
+    assert decision.value == (has_label & is_found).sum()
+    assert f"{is_found.sum()} rows" in decision.message
+
+
+def test_a_sample_of_one_predicted_class_is_questioned(model):
+    corpus, frame = corpus_of(500)
+    guess = model.predict(list(frame["text"]))
+    label = [one if g == "chess" else None for one, g in zip(frame["theme"], guess, strict=True)]
+    names = [decision.name for decision in prevalence(model, corpus, label).decisions]
+    assert names == ["unlikely_sample"]
 
 
 def test_shares_by_group_and_time(model):

@@ -257,3 +257,52 @@ def test_a_predicted_class_without_gold_is_refused():
     with pytest.raises(InputError) as error:
         Measurement(gold, ["a"] * 49 + ["c"], sampling="random")
     assert error.value.parameter == "predictions" and error.value.row == 49
+
+
+def questioned(measurement):
+    """Return the decision that the gold rows are no random sample, or None."""
+    return next((one for one in measurement.decisions if one.name == "unlikely_sample"), None)
+
+
+@pytest.mark.parametrize("sides", ["many", "none"])
+def test_gold_rows_that_chance_would_not_draw_are_questioned(sides):
+    rare = np.arange(N) < 60
+    truth = np.arange(N) % 3 == 0
+    pool = np.flatnonzero(rare) if sides == "many" else np.flatnonzero(~rare)
+    drawn = np.isin(np.arange(N), pool[: 50 if sides == "many" else 300])
+    found = questioned(measured(truth, rare, drawn))
+    # Both classes differ as much, in opposite directions.
+    of_gold, of_all = ("0.0%", "94.0%") if sides == "many" else ("100.0%", "94.0%")
+    of_true = ("100.0%", "6.0%") if sides == "many" else ("0.0%", "6.0%")
+    assert any(
+        f"predicted for {of_them} of them, and for {of_rows} of all rows" in found.message
+        for of_them, of_rows in ((of_gold, of_all), of_true)
+    )
+    # Strata are compared within strata.
+    strata = np.where(rare, "rare", np.where(np.arange(N) < 400, "first", "second"))
+    drawn = np.isin(np.arange(N), [*range(30), *range(60, 90), *range(600, 700)])
+    assert questioned(measured(truth, rare, drawn, strata=strata)) is None
+
+
+def test_random_gold_rows_are_not_questioned():
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        guess = rng.random(N) < rng.choice([0.01, 0.1, 0.5])
+        drawn = np.isin(np.arange(N), rng.choice(N, 60, replace=False))
+        assert questioned(measured(TRUTH, guess, drawn)) is None or guess[drawn].mean() > 0.1
+
+
+def test_whole_authors_who_were_drawn_are_not_questioned():
+    rng = np.random.default_rng(3)
+    author = np.arange(N) // 50
+    for _ in range(20):
+        guess = (rng.random(20) < 0.4)[author]
+        drawn = np.isin(author, rng.choice(20, 6, replace=False))
+        assert questioned(measured(TRUTH, guess, drawn, units=author)) is None
+
+
+def test_gold_numbers_of_high_predictions_are_questioned():
+    values = np.random.default_rng(5).normal(size=N)
+    gold = np.where(values > 0.8, values, np.nan)
+    one = Measurement(gold, values, sampling="random")
+    assert "that of all rows" in questioned(one).message

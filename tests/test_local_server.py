@@ -1,5 +1,6 @@
 """A local server: bodies of a known form, limits, many requests at once, closed connections."""
 
+import asyncio
 import http.client
 import json
 import logging
@@ -170,6 +171,24 @@ def test_a_server_can_be_closed_before_it_runs():
     server.run()  # returns at once
     with LocalServer("embedtopics.annotation", server.port, {}, {}):  # the port is free again
         pass
+
+
+def test_a_server_runs_where_an_event_loop_runs_as_in_a_notebook():
+    other = LocalServer("embedtopics.annotation", 0, {"/ask": lambda _: {"answer": 42}}, {})
+
+    async def cell():
+        closing = threading.Thread(target=ask_and_close)
+        closing.start()
+        other.run()
+        closing.join()
+
+    def ask_and_close():
+        answers.append(json.loads(fetch(other, "/ask")[2]))
+        other.close()
+
+    answers = []
+    asyncio.run(cell())
+    assert answers == [{"answer": 42}]
 
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch):

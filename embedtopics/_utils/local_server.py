@@ -140,10 +140,22 @@ class LocalServer:
         self.close()
 
     def run(self) -> None:
-        """Serve until `close` is called from another thread, or an interrupt."""
+        """Serve until `close` is called from another thread, or an interrupt.
+
+        The server has a thread of its own, because the one of a notebook has an event loop already.
+        """
         with self._is_running:
-            if not self._server.should_exit:
-                self._server.run(sockets=[self._socket])
+            if self._server.should_exit:
+                return
+            sockets = {"sockets": [self._socket]}
+            thread = threading.Thread(target=self._server.run, kwargs=sockets, name="page")
+            thread.start()
+            try:
+                while thread.is_alive():
+                    thread.join(timeout=1)
+            finally:
+                self._server.should_exit = True
+                thread.join()
 
     def close(self) -> None:
         """Stop serving, after the requests that are being answered."""

@@ -13,13 +13,14 @@ import numpy as np
 from embedtopics._utils.folders import only_writer
 from embedtopics.distributed._jobs import EmbedTexts
 from embedtopics.distributed._rows import rows_of
-from embedtopics.distributed._run import parts_of
+from embedtopics.distributed._run import damaged_part, parts_of
 from embedtopics.distributed.results import Columns, Manifest, Shard
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from embedtopics.retrieval._index import SearchIndex
 
@@ -85,13 +86,13 @@ def _blocks(
 ) -> Iterator[tuple[pd.DataFrame, FloatArray]]:
     """Yield frames of rows with text and their vectors, several shards at a time."""
     import pandas as pd
-    import pyarrow.parquet as pq
 
     frames: list[pd.DataFrame] = []
     vectors: list[FloatArray] = []
+    widths: set[int] = set()
     for place, (shard, part) in enumerate(parts):
         rows = rows_of(shard, columns)
-        column = pq.read_table(part, columns=["vector"])["vector"].combine_chunks()
+        column = _vectors_of(part)
         if len(column) != len(rows.numbers):
             raise InputError("files", "unchanged since encoding", found=f"a changed {shard.path}")
         file_ids = [f"{Path(shard.path).name}:{number}" for number in rows.numbers]
@@ -105,9 +106,30 @@ def _blocks(
         has_vector = np.asarray(column.is_valid())
         frames.append(pd.DataFrame(cells)[has_vector])
         flat = column.drop_null().flatten().to_numpy(zero_copy_only=False)
-        if has_vector.any():
-            vectors.append(flat.reshape(int(has_vector.sum()), -1))
+        n_vectors = int(has_vector.sum())
+        if n_vectors:
+            widths |= set(column.drop_null().value_lengths().unique().to_pylist())
+            if len(widths) > 1:
+                raise damaged_part(part, "its vectors have another length")
+            vectors.append(flat.reshape(n_vectors, -1))
         is_last = place == len(parts) - 1
         if any(map(len, frames)) and (is_last or sum(map(len, frames)) >= ROWS_AT_ONCE):
             yield pd.concat(frames, ignore_index=True), np.concatenate(vectors)
             frames, vectors = [], []
+
+
+def _vectors_of(part: Path) -> pa.ListArray:
+    """Read the vectors of a part of `EmbedTexts`; rows without text have none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        column = pq.read_table(part, columns=["vector"])["vector"].combine_chunks()
+        column.validate(full=True)
+        if not pa.types.is_list(column.type) or column.type.value_type != pa.float32():
+            raise ValueError(f"its vectors are {column.type}")
+        if column.flatten().null_count:
+            raise ValueError("numbers of its vectors are missing")
+        return column
+    except (OSError, LookupError, ValueError, pa.ArrowException) as error:
+        raise damaged_part(part, error) from None

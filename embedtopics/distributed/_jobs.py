@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from embedtopics._utils.folders import MANIFEST, parse_json
+from embedtopics._utils.folders import MANIFEST, manifest_of
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._texts import TEXT
 from embedtopics.distributed._rows import ShardRows
@@ -74,13 +74,14 @@ class _OfSavedModel:
 
     def fingerprint(self, columns: Columns) -> str:
         """Return a digest of the manifest of the model; loading verifies the files."""
-        path = Path(self.model).expanduser() / MANIFEST
+        folder = Path(self.model).expanduser()
         try:
-            files = parse_json(path.read_bytes())["files"]
+            files = manifest_of(folder).model_dump()["files"]
         except OSError:
             raise InputError("model", "the folder of a saved model", self.model) from None
-        except (ValueError, KeyError, TypeError):
-            raise CorruptFileError(f"{path} is damaged; save the model again") from None
+        except ValueError as error:
+            message = f"{folder / MANIFEST} is damaged ({error}); save the model again"
+            raise CorruptFileError(message) from None
         return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
 

@@ -7,13 +7,15 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from embedtopics._utils.checks import checked_choice
-from embedtopics._utils.display import progress_bar
-from embedtopics._utils.folders import only_writer, replacing_file
+from embedtopics._utils.checks import checked_choice, checked_count
+from embedtopics._utils.display import excerpt, progress_bar
+from embedtopics._utils.folders import only_writer, read_regular, replacing_file
 from embedtopics._utils.machine import package_versions
+from embedtopics._utils.records import parse_record
 from embedtopics.distributed._jobs import Job
 from embedtopics.distributed._runners import (
     ERRORS,
@@ -32,7 +34,10 @@ from embedtopics.distributed.results import (
     Shard,
     TopicCounts,
 )
-from embedtopics.errors import InputError
+from embedtopics.errors import CorruptFileError, InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ABOUT = "_batch.json"
 
@@ -83,9 +88,8 @@ def run_batch(
     -----
     Processes are spawned, so a script must call this below ``if __name__ == "__main__":``.
     """
-    import pyarrow.parquet as pq
-
     checked_choice(runner, "runner", ("processes", "ray"))
+    n_workers = checked_count(n_workers, "n_workers")
     columns = columns or Columns()
     folder = Path(out).expanduser().resolve()
     about = _about(job, columns)
@@ -110,8 +114,9 @@ def run_batch(
                     bar.update(shard.n_rows)
         _clear(folder)
         parts = [path for path in (_part(folder, one) for one in named) if path.exists()]
-        counts = [pq.read_schema(path).metadata for path in parts]
-        n_rows, n_bad = (sum(int(one[key]) for one in counts) for key in (b"rows", b"bad"))
+        counts = [_row_counts(path) for path in parts]
+        n_rows = sum(n_read for n_read, _ in counts)
+        n_bad = sum(n_refused for _, n_refused in counts)
     failures.sort(key=lambda failure: manifest.shards.index(failure.shard))
     return BatchReport(folder, len(named), len(named) - len(todo), n_rows, n_bad, tuple(failures))
 
@@ -136,8 +141,9 @@ def plan_batch(
     Raises
     ------
     InputError
-        If the rows to measure cannot be processed.
+        If `n_workers` is no count, or the rows to measure cannot be processed.
     """
+    n_workers = checked_count(n_workers, "n_workers")
     folder = Path(out).expanduser().resolve()
     columns = columns or Columns()
     named = _named(manifest, _about(job, columns))
@@ -182,15 +188,17 @@ def _part(folder: Path, named: Named) -> Path:
 
 def _claim(folder: Path, manifest: Manifest, about: dict[str, Any]) -> None:
     """Create the folder, or check that it belongs to the same job and the same files."""
+    from embedtopics.distributed._records import BatchRecord
+
     content = {**about, "shards": [dataclasses.asdict(shard) for shard in manifest.shards]}
     if folder.is_dir() and any(folder.iterdir()):
         try:
-            before = json.loads((folder / ABOUT).read_text("utf-8"))
-            different = [key for key in about if before[key] != about[key]]
-            changed = [str(s["path"]) for s in before["shards"] if s not in content["shards"]]
-        except (OSError, ValueError, KeyError, TypeError):
+            before = parse_record(BatchRecord, read_regular(folder / ABOUT)).model_dump()
+        except (OSError, ValueError):
             state = f"{folder}, which holds other files"
             raise InputError("out", "a new folder", found=state) from None
+        different = [key for key in about if before[key] != about[key]]
+        changed = [shard["path"] for shard in before["shards"] if shard not in content["shards"]]
         if different:
             raise InputError("out", "a new folder", found=f"{folder}, whose {different[0]} differs")
         if changed:
@@ -227,24 +235,25 @@ def read_counts(out: str | os.PathLike[str], model: str | os.PathLike[str]) -> T
     Raises
     ------
     InputError
-        If the folder holds no counts.
+        If the folder holds no counts, or a part of another job.
+    CorruptFileError
+        If a part holds values that are no counts of the model.
     """
     import pandas as pd
 
     from embedtopics.topics._storage import load_result
 
-    by = ["topic", "period", "group", "term"]
-    parts = sorted(Path(out).expanduser().glob("part-*.parquet"))
-    total = None
-    for path in parts:  # one at a time: only the sum has to fit in memory
-        table = pd.read_parquet(path)
-        if not {*by, "n"} <= set(table.columns):
-            break
-        joined = table if total is None else pd.concat([total, table])
-        total = joined.groupby(by, as_index=False)["n"].sum()
-    if total is None:
-        raise InputError("out", "a folder of counts", out)
     result = load_result(Path(model))
+    bounds = {"topic": result.n_topics, "term": len(result.term_counts.terms)}
+    parts = sorted(Path(out).expanduser().glob("part-*.parquet"))
+    if not parts:
+        raise InputError("out", "a folder of counts", out)
+
+    total = pd.DataFrame()
+    for path in parts:  # one at a time: only the sum has to fit in memory
+        counts = _read_part(path, bounds)
+        joined = pd.concat([total, counts]) if len(total) else counts
+        total = joined.groupby(CELL)["n"].sum().reset_index()
     is_row = total["term"] == -1
     return TopicCounts(
         total[is_row].drop(columns="term").reset_index(drop=True),
@@ -252,3 +261,68 @@ def read_counts(out: str | os.PathLike[str], model: str | os.PathLike[str]) -> T
         result.term_counts.terms,
         result.n_topics,
     )
+
+
+CELL = ["topic", "period", "group", "term"]
+"""What a count is of; the term -1 stands for rows."""
+
+MOST_OCCURRENCES = 2**48
+"""Largest count of a part: sums of thousands of parts fit into 64 bits."""
+
+
+def _read_part(path: Path, bounds: Mapping[str, int]) -> pd.DataFrame:
+    """Read the counts of a shard; topics and terms are from -1 to below their `bounds`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    import pyarrow.types as types
+
+    try:
+        schema = pq.read_schema(path)
+        missing = [name for name in (*CELL, "n") if name not in schema.names]
+        if missing:
+            found = f"{path}, which has no column {missing[0]!r}"
+            raise InputError("out", "a folder of counts alone", found=found)
+        is_sound = all(types.is_integer(schema.field(name).type) for name in ("topic", "term", "n"))
+        for name in ("period", "group"):
+            text_type = schema.field(name).type
+            is_sound &= types.is_string(text_type) or types.is_large_string(text_type)
+        if not is_sound:
+            raise ValueError("its columns have other types")
+        table = pq.read_table(path, columns=[*CELL, "n"])
+        table.validate(full=True)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        if isinstance(error, InputError):
+            raise
+        raise damaged_part(path, error) from None
+
+    if any(column.null_count for column in table.columns):
+        raise damaged_part(path, "cells are missing")
+    counts: pd.DataFrame = table.to_pandas()
+    if not counts["n"].between(0, MOST_OCCURRENCES).all():
+        raise damaged_part(path, "a count is negative or too large")
+    for name, bound in bounds.items():
+        if not counts[name].between(-1, bound - 1).all():
+            raise damaged_part(path, f"a {name} is not one of the {bound:,} of the model")
+    return counts
+
+
+def _row_counts(path: Path) -> tuple[int, int]:
+    """Return the numbers of rows and of bad rows that a part records."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        recorded = pq.read_schema(path).metadata or {}
+        n_rows = int(recorded[b"rows"])
+        n_bad = int(recorded[b"bad"])
+    except (OSError, LookupError, ValueError, pa.ArrowException) as error:
+        raise damaged_part(path, error) from None
+    if min(n_rows, n_bad) < 0:
+        raise damaged_part(path, "it records a negative number of rows")
+    return n_rows, n_bad
+
+
+def damaged_part(path: Path, reason: object) -> CorruptFileError:
+    """Return the error of a part that `run_batch` did not write like this."""
+    message = f"{path} is damaged ({excerpt(str(reason), 160)}); delete it, and run the batch again"
+    return CorruptFileError(message)

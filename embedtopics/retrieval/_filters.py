@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,7 +26,7 @@ TEXTUAL = ("contains", "startswith", "endswith")
 
 @dataclass(frozen=True)
 class Period:
-    """The time that a date names, up to before `stop` (None after the year 9999), in UTC."""
+    """The time that a date names, up to before `stop` (None after the year 9999)."""
 
     start: datetime
     stop: datetime | None
@@ -121,7 +121,7 @@ _DATE = re.compile(
 
 
 def read_period(value: str) -> Period:
-    """Read a date as the stretch of time that it names."""
+    """Read a date as the stretch of time that it names, by the clock of its zone."""
     match = _DATE.fullmatch(value.strip())
     if not match:
         raise InvalidCondition(
@@ -133,8 +133,8 @@ def read_period(value: str) -> Period:
         moment = np.datetime64(match[0].removesuffix(zone).replace(" ", "T"))
         # In units of the last part; after the year 9999, the end is no datetime.
         start, stop = (one.astype("datetime64[us]").item() for one in (moment, moment + 1))
-        offset = datetime.fromisoformat(f"2000-01-01T00:00{zone}").utcoffset() or timedelta()
-        return Period(start - offset, stop - offset if isinstance(stop, datetime) else None)
+        datetime.fromisoformat(f"2000-01-01T00:00{zone}")  # refuses an offset of a day
+        return Period(start, stop if isinstance(stop, datetime) else None)
     except (ValueError, OverflowError, TypeError):
         raise InvalidCondition(f"the date {value!r} does not exist; correct it") from None
 

@@ -110,7 +110,7 @@ def _type_value(column: str, kind: str, value: Any) -> Value:
 
 
 def _period_of(value: date) -> Period:
-    """Return the whole day of a date, but the moment of a datetime, in UTC if it has a zone."""
+    """Return the whole day of a date, but the moment of a datetime, by the clock of its zone."""
     if not isinstance(value, datetime):
         return read_period(value.isoformat())
     moment = datetime.fromisoformat(date_text(value))

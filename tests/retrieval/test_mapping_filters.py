@@ -68,7 +68,7 @@ def found(index, where):
         ({"day": datetime.date(2020, 1, 31)}, "ab"),
         ({"day": datetime.datetime(2020, 1, 31)}, "a"),
         ({"day": datetime.datetime(2020, 1, 31, 8)}, "b"),
-        ({"day": pd.Timestamp("2020-01-31T09:00+01:00")}, "b"),
+        ({"day": pd.Timestamp("2020-01-31T08:00+01:00")}, "b"),
         ({"day": np.datetime64("2020-01")}, "ab"),
         ({"day": np.datetime64("2020-01-31T08:00:00", "ns")}, "b"),
         ({"day": pd.to_datetime(["2020-02-01", None])}, "ce"),

@@ -47,11 +47,10 @@ class NewColumn:
 
 
 def date_text(value: datetime.date) -> str:
-    """Return the shortest ISO text of a date, in UTC if it has a zone; it sorts as dates do."""
+    """Return the shortest ISO text of a date, by the clock of its zone; it sorts as dates do."""
     if not isinstance(value, datetime.datetime):
         return value.isoformat()
-    if value.tzinfo is not None:
-        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    value = value.replace(tzinfo=None)
     at_midnight = value.time() == datetime.time()
     return value.date().isoformat() if at_midnight else value.isoformat()
 
@@ -87,7 +86,7 @@ def _read_column(name: str, column: pd.Series, decisions: list[Decision]) -> New
     stored = [None if v is None else _stored(name, kind, v, row) for row, v in enumerate(values)]
     zoned = sum(getattr(v, "tzinfo", None) is not None for v in values) if kind == "date" else 0
     if zoned:
-        message = f"{zoned} dates of the column {name!r} had a time zone; they are stored in UTC."
+        message = f"{zoned} dates of the column {name!r} have a time zone, and keep its clock."
         decisions.append(Decision("retrieval", "metadata_time_zones", zoned, message))
     return NewColumn(name, kind, stored)
 

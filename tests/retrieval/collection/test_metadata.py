@@ -185,7 +185,7 @@ def test_what_is_done_to_values_is_noted(collection):
     })  # fmt: skip
     decisions = grow(collection, frame)
     assert [(d.name, d.value) for d in decisions] == [("metadata_time_zones", 1)]
-    assert column(collection, "when") == [date(2019, 12, 31, 23), None]
+    assert column(collection, "when") == [date(2020, 1, 1, 1), None]
     assert column(collection, "text") == ["a\ufffd", "b"]
 
 
@@ -194,7 +194,7 @@ def test_dates_sort_as_text():
         datetime.date(999, 1, 1), date(2020, 1, 1), date(2020, 1, 1, 0, 0, 0, 1),
         date(2020, 1, 1, 0, 0, 1), date(2020, 1, 1, 0, 0, 1, 500000), date(2020, 1, 1, 0, 0, 2),
         date(2020, 1, 1, 23), datetime.date(2020, 1, 2),
-        datetime.datetime(2020, 1, 3, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=1))),
+        datetime.datetime(2020, 1, 3, 0, tzinfo=datetime.timezone(datetime.timedelta(hours=1))),
         datetime.datetime(2020, 1, 3, 1, tzinfo=UTC),
     ]  # fmt: skip
     texts = [date_text(value) for value in dates]

@@ -21,8 +21,8 @@ import pandas as pd
 from embedtopics.corpus._classes import is_absent
 from embedtopics.decisions import Decision
 
-MOST_INTEGER_DIGITS = 18
-"""Digits of an integer, which then fits into 64 bits."""
+LARGEST_INTEGER = 2**63 - 1
+"""The largest integer of 64 bits."""
 
 MOST_CHARACTERS = 400
 """Characters of a cell that can be a number; 1e308 written out has 309 digits."""
@@ -278,11 +278,11 @@ def _parse(column: NumeralColumn, notation: Notation, n_rows: int) -> Any:
     numerals = [notation.plain(cell) for cell in column.cells]
     is_integer = [_INTEGER.fullmatch(numeral) is not None for numeral in numerals]
     if all(is_integer):
-        if any(len(numeral.lstrip("+-")) > MOST_INTEGER_DIGITS for numeral in numerals):
-            return None
         integers: list[int | None] = [None] * n_rows
         for row, numeral in zip(column.rows, numerals, strict=True):
             integers[row] = int(numeral)
+            if abs(int(numeral)) > LARGEST_INTEGER:
+                return None
         return pd.array(integers, dtype="Int64" if None in integers else "int64")
 
     numbers = np.full(n_rows, np.nan)

@@ -138,6 +138,22 @@ def test_integers_with_gaps_stay_exact():
     assert column.isna().tolist() == [False, True, True, True, True, False]
 
 
+@pytest.mark.parametrize("number", [2**63 - 1, -(2**63) + 1, 1765432109876543210])
+def test_integers_of_64_bits_are_exact(number):
+    column, _ = read([str(number), "5"])
+
+    assert column.dtype == "int64"
+    assert column[0] == number
+
+
+@pytest.mark.parametrize("numeral", ["9223372036854775808", "-99999999999999999999"])
+def test_integers_beyond_64_bits_stay_text(numeral):
+    column, notes = read([numeral, "5"])
+
+    assert column.tolist() == [numeral, "5"]
+    assert notes["numerals_as_text"].value == ["x"]
+
+
 def test_numbers_and_numerals_of_a_workbook_are_one_column():
     column, _ = read([5, "9007199254740993", None])
 

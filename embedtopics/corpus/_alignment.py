@@ -74,6 +74,12 @@ def as_series(values: Any, rows: Any, parameter: str, expected: str = VALUE_OF_R
     return infer_type(pd.Series(list(cells), dtype=object))
 
 
+def align_frame(values: Any, rows: Any, parameter: str) -> Any:
+    """Return a frame, such as one of vectors, in the order of the rows; others as they are."""
+    is_frame = isinstance(values, pd.DataFrame)
+    return align_values(values, rows, parameter) if is_frame else values
+
+
 def _labels_of(rows: Any) -> tuple[pd.Index, bool]:
     """Return the index of rows, and whether their caller gave it."""
     index = getattr(rows, "index", None)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.display import spell_count
 from embedtopics._utils.folders import find_folder, only_writer
+from embedtopics.corpus._alignment import align_frame
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._texts import TEXT
 from embedtopics.corpus._windows import split_into_passages
@@ -173,6 +174,7 @@ def prepare(
         vectors, notes = _vectors_of(encoder, texts, width, show_progress)
         decisions += notes
     else:
+        embeddings = align_frame(embeddings, corpus, "embeddings")
         vectors = checked_vectors(embeddings, len(corpus), "embeddings")
     message = f"of {len(corpus):,} documents have no text: no query finds them."
     decisions += counted("retrieval", "without text", int((~has_text).sum()), message)

@@ -21,6 +21,7 @@ from scipy.sparse import csr_matrix
 from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.display import spell_count
 from embedtopics.clustering._resolution import automatic_min_cluster_size, place_numbers
+from embedtopics.corpus._alignment import align_frame
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Encoding
 from embedtopics.decisions import Decision
@@ -67,7 +68,9 @@ def given_vectors(
 
     Of different vectors for one text, the first in lexicographic order counts.
     """
-    array = np.asanyarray(embeddings)  # `unit_rows` refuses masked arrays
+    array = np.asanyarray(
+        align_frame(embeddings, corpus, "embeddings")
+    )  # `unit_rows` refuses masked arrays
     if array.ndim != 2 or len(array) != len(corpus):
         expected = f"one row for each of the {len(corpus):,} texts"
         raise InputError("embeddings", expected, found=f"shape {array.shape}")

@@ -149,6 +149,16 @@ def test_a_table_of_metadata_is_aligned_with_the_texts():
     assert corpus.ids == ("id-x", "id-y")
 
 
+def test_vectors_in_a_frame_are_aligned(texts, result):
+    rng = np.random.default_rng(0)
+    vectors = np.eye(6)[np.arange(N) % 2] + 0.05 * rng.normal(size=(N, 6))
+    frame = pd.DataFrame(vectors, index=NAMES).iloc[ORDER]
+
+    model = TopicModel(languages=["en"], n_topics=2, random_state=0).fit(texts, embeddings=frame)
+
+    assert np.array_equal(model.labels_, result.labels)
+
+
 def test_groups_and_units_are_aligned(result, parties):
     expected = by_group(result, parties.to_numpy(), units=parties.to_numpy())
 

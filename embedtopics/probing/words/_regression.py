@@ -11,6 +11,7 @@ import pandas as pd
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.machine import one_blas_thread
+from embedtopics.corpus._classes import spell_class
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._windows import sentence_starts
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
@@ -147,7 +148,9 @@ def regress_uses(
         if name not in table:
             listed = ", ".join(map(str, table.columns)) or "none"
             raise InputError("units" if name == units else "covariates", f"among {listed}", name)
-    labels = documents if units is None else table[units].astype(str).to_numpy(dtype=object)
+    labels = documents
+    if units is not None:
+        labels = _units_of(table[units], documents)
     vectors, vocabulary, word_vectors = _vectors(states, numbers, every)
     effects, fits, decisions = [], [], dict.fromkeys(states.decisions)
     bases: dict[str, str] = {}
@@ -203,6 +206,15 @@ def _sentences_with(corpus: Corpus, words: Sequence[str]) -> tuple[list[str], In
         every = {text[a:b] for text in corpus.texts for a, b in word_spans(text)}
         raise InputError("words", "in the corpus", words[0], similar_words(every, words[0]))
     return sentences, np.array(rows, dtype=np.int64)
+
+
+def _units_of(values: pd.Series, documents: Any) -> Any:
+    """Return the units of the texts, (n_texts,); a text without one has its document's."""
+    names = [spell_class(value) for value in values.tolist()]
+    labels = np.array([f"document {document}" for document in documents.tolist()], dtype=object)
+    has_unit = np.array([name is not None for name in names])
+    labels[has_unit] = np.array(names, dtype=object)[has_unit]
+    return labels
 
 
 def in_years(values: pd.Series) -> pd.Series:

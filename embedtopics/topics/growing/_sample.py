@@ -19,6 +19,7 @@ from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.display import Displayed, progress_bar, spell_count
 from embedtopics.clustering._resolution import FEWEST
 from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._alignment import align_frame
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.decisions import Decision
@@ -146,7 +147,8 @@ def fit_sample(
     if isinstance(getattr(model, "constraints", None), PartialLabels | ManualLabels):
         raise InputError("constraints", "words or names, not labels of rows", model)
     if embeddings is not None:
-        embeddings = np.asanyarray(embeddings)
+        aligned: Any = align_frame(embeddings, corpus, "embeddings")
+        embeddings = np.asanyarray(aligned)
         given_vectors(embeddings, corpus, np.arange(1))  # checks the shape before the work
     model = TopicModel() if model is None else clone(model)
     documents = corpus.distinct()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from embedtopics.corpus._texts import is_missing, replace_surrogates
+from embedtopics.corpus._texts import compose, is_missing, replace_surrogates
 from embedtopics.decisions import Decision
 
 # What pandas.read_csv takes for a missing value, blank cells aside; "none" and "na" may be classes.
@@ -57,7 +56,7 @@ def read_class(value: Any, known: Container[Any] = ()) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
-        text = " ".join(unicodedata.normalize("NFC", replace_surrogates(value)).split())
+        text = " ".join(compose(replace_surrogates(value)).split())
         return None if is_absent(text) and text not in known else text
     if isinstance(value, float) and value.is_integer():
         return int(value)

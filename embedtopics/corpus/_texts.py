@@ -12,6 +12,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -53,6 +54,39 @@ def replace_surrogates(text: str) -> str:
     return text
 
 
+# The longest run of marks on one letter; beyond it, the letter is not one of any language. The
+# Unicode standard (annex 15, the "stream-safe text process") has the same limit and joiner.
+MOST_MARKS = 30
+JOINER = "\u034f"
+
+# Composing takes quadratic time in a run of marks: 20,000 take a second. A shorter text has none
+# that costs anything.
+QUICKLY_COMPOSED = 1000
+
+
+def compose(text: str) -> str:
+    """Return a text with its marks composed (Unicode NFC), in linear time.
+
+    Longer runs of marks are divided by an invisible joiner.
+    """
+    if text.isascii():
+        return text
+    if len(text) > QUICKLY_COMPOSED:
+        text = _long_runs().sub(_divide_run, text)
+    return unicodedata.normalize("NFC", text)
+
+
+@lru_cache(maxsize=1)
+def _long_runs() -> re.Pattern[str]:
+    marks = [chr(code) for code in range(0x300, 0x1F000) if unicodedata.combining(chr(code))]
+    return re.compile(f"[{''.join(marks)}]{{{MOST_MARKS + 1},}}")
+
+
+def _divide_run(match: re.Match[str]) -> str:
+    run = match[0]
+    return JOINER.join(run[i : i + MOST_MARKS] for i in range(0, len(run), MOST_MARKS))
+
+
 def distinct_names(
     names: Sequence[str], others: Iterable[str] = (), separator: str = "_"
 ) -> list[str]:
@@ -81,7 +115,7 @@ def normalize_text(text: str) -> str:
         return text
     if text.isascii():  # bytes take a third of the time
         return b" ".join(text.encode().translate(_CONTROL_AS_SPACE).split()).decode()
-    text = unicodedata.normalize("NFC", replace_surrogates(text))
+    text = compose(replace_surrogates(text))
     return text if _is_plain(text) else " ".join(_CONTROL.sub(" ", text).split())
 
 

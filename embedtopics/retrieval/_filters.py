@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,8 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from embedtopics.corpus._columns import list_names
+from embedtopics.corpus._texts import compose
 from embedtopics.errors import InputError
-from embedtopics.retrieval.storage._catalog import compose
+from embedtopics.retrieval.storage._catalog import compared_form
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree, UnexpectedToken
@@ -70,9 +70,9 @@ def find_column(name: object, columns: Mapping[str, str]) -> str:
         raise InvalidCondition(f"names of columns are texts, not {name!r:.80}")
     if name in columns:
         return name
-    by_spelling = {compose(column): column for column in columns}
-    if compose(name) in by_spelling:
-        return by_spelling[compose(name)]
+    by_spelling = {compared_form(column): column for column in columns}
+    if compared_form(name) in by_spelling:
+        return by_spelling[compared_form(name)]
     by_lower = {str(column).casefold(): column for column in columns}
     close = [by_lower[one] for one in difflib.get_close_matches(name.casefold(), by_lower, n=3)]
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else ""
@@ -104,7 +104,7 @@ def typed_value(column: str, kind: str, value: Value, hints: Mapping[str, str] =
     elif kind == "missing" or (kind == "boolean" and isinstance(value, bool)):
         return value
     elif kind in ("text", "list") and isinstance(value, str):
-        return compose(value)
+        return compared_form(value)
     elif kind in ("integer", "real") and isinstance(value, int | float) and is_number:
         # 2.0 and 2 are one value.
         is_exact = isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53
@@ -225,7 +225,7 @@ def parse_filter(
     if len(text) > MOST_CHARACTERS:
         expected = f"a filter of at most {MOST_CHARACTERS:,} characters"
         raise InputError("where", expected, found=f"{len(text):,}")
-    text = unicodedata.normalize("NFC", text)  # a mark of its own ends a name
+    text = compose(text)  # a mark of its own ends a name
     try:
         parsed = _parser().parse(text)
     except UnexpectedToken as error:
@@ -395,8 +395,8 @@ def _compared(column: str, operator: str, values: Sequence[str | int | float]) -
     if operator == "startswith":
         return f"substr({column}, 1, ?) = ?", [len(text), text]
     if operator == "endswith":
-        # As bytes, because substr takes a NUL for the end of a text. Of an empty text, whose last
-        # 0 bytes it would take for all of them, always; of no bytes it would make NULL.
+        # As bytes, because substr takes a NUL for the end of a text. Every text ends with the
+        # empty text. For an empty value of the column, substr returns NULL, hence the first test.
         end = f"{column} != '' AND substr(CAST({column} AS BLOB), -?) = CAST(? AS BLOB)"
         return (end, [len(text.encode()), text]) if text else ("1", [])
     return f"{column} {'=' if operator == '==' else operator} ?", values[:1]

@@ -9,6 +9,7 @@ from embedtopics.protocols import FloatArray
 from embedtopics.retrieval._bm25 import LexicalSearcher
 from embedtopics.retrieval._query import ParsedQuery
 from embedtopics.retrieval._reader import IndexVersion
+from embedtopics.terms._tokens import ADDRESS
 
 MOST_SHOWN = 5
 """Words or signs that a message names."""
@@ -68,6 +69,8 @@ def _lexical_decisions(
         kind = "only stop words" if stop_words else "empty query"
         reason = f"has only stop words ({_shown(stop_words)})" if stop_words else "has no words"
         message = f"{name.capitalize()} {reason}: lexical search finds nothing."
+        if not searcher.settings.words.addresses and ADDRESS.search(query):
+            message = f"{message[:-1]}; the index was built without addresses as words."
         return [Decision("retrieval", kind, stop_words, message)]
     missing = searcher.missing(query)
     if not missing:

@@ -19,6 +19,7 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics.corpus._texts import compose
 from embedtopics.protocols import Int64Array
 from embedtopics.terms._tokens import (
     _ASCII_CHUNK,
@@ -103,7 +104,7 @@ class _TracedText:
         starts: list[int] = []
         stops: list[int] = []
         for begin, end in _composing(self.text):
-            parts = unicodedata.normalize("NFC", self.text[begin:end])
+            parts = compose(self.text[begin:end])
             text.append(parts)
             if parts == self.text[begin:end]:
                 starts += self.starts[begin:end]

@@ -35,13 +35,13 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import chain, count, pairwise
 from string import ascii_letters, digits
 
 import numpy as np
 
-from embedtopics.corpus._texts import lines_of
+from embedtopics.corpus._texts import compose, lines_of
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.terms._rules import lemma_of, script_runs, segment_run, words_by_function
@@ -330,7 +330,7 @@ def usual_letters(word: str) -> str:
     if word.isascii():
         return word
     # Lowercasing makes two characters of a Turkish İ: the i has its dot already.
-    return unicodedata.normalize("NFC", word.translate(_forms()).replace("i\u0307", "i"))
+    return compose(word.translate(_forms()).replace("i\u0307", "i"))
 
 
 def capitals_of_tags(text: str) -> list[int]:
@@ -357,7 +357,7 @@ def _read_piece(piece: str, rules: WordRules) -> list[str]:
     if not piece.isascii():
         for form, plain in _LETTER_FORMS.items():
             piece = piece.replace(form, plain)
-        normal = usual_letters if rules.version > 1 else partial(unicodedata.normalize, "NFC")
+        normal = usual_letters if rules.version > 1 else compose
         piece, pattern = normal(piece), _unicode_chunk()
     words: list[str] = []
     place = 0

@@ -329,6 +329,20 @@ def test_passages_of_no_document_are_refused(folder, name, change):
         use(folder)
 
 
+@pytest.mark.parametrize("path", ["sum.npy", "lexical/rows.npy", "lexical", ""])
+def test_a_link_out_of_the_index_is_refused(folder, tmp_path, path):
+    inside = folder / "segments" / "000001" / path
+    outside = inside.rename(tmp_path / "outside")
+    inside.symlink_to(outside)
+    with pytest.raises(CorruptFileError, match="link out of the index"):
+        SearchIndex.load(folder)
+
+
+def test_an_index_may_be_reached_by_a_link(folder, tmp_path):
+    (tmp_path / "link").symlink_to(folder)
+    use(tmp_path / "link")
+
+
 @pytest.mark.parametrize("total", [np.zeros(5), np.zeros(4, "f4"), np.zeros((1, 4)), np.zeros(0)])
 def test_a_sum_of_other_vectors_is_refused(folder, total):
     np.save(folder / "segments" / "000001" / "sum.npy", total)

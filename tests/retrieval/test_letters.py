@@ -119,6 +119,12 @@ def test_an_index_of_an_earlier_version_reads_letters_as_it_was_built(earlier):
     assert not len(earlier.search("izmir"))
 
 
+def test_an_index_of_an_earlier_version_says_that_it_holds_no_addresses(earlier):
+    (note,) = earlier.search("www.a.example").decisions
+    assert note.name == "empty query"
+    assert note.message.endswith("the index was built without addresses as words.")
+
+
 def test_documents_are_added_to_an_index_of_an_earlier_version_by_its_rules(earlier):
     earlier.add(["İzmir limanı, www.b.example"], show_progress=False)
     assert len(earlier.search("İzmir")) == 2

@@ -1,5 +1,6 @@
 """What a word is, in many scripts, and that no text breaks the tokeniser."""
 
+import unicodedata
 from itertools import pairwise
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from embedtopics.corpus._classes import read_class
+from embedtopics.corpus._texts import normalize_text
 from embedtopics.terms import _tokens
 from embedtopics.terms._counts import count_terms
 from embedtopics.terms._spans import word_spans
@@ -229,3 +232,19 @@ def test_usual_letters_are_their_own_usual_letters(text):
 def test_stop_words_of_the_caller_are_read_as_texts_are(word):
     counts = count_terms(tokenize(["İzmir limanı"] * 9), extra_stop_words=[word])
     assert counts.terms == ("limanı",)
+
+
+@pytest.mark.parametrize("marks", ["\u0301", "\u0301\u0323", "\u0323" * 1000 + "\u0301" * 1000])
+def test_endless_marks_on_a_letter_are_read_in_one_pass(marks):
+    # Composing them at once would take an hour.
+    text = "ab e" + marks * (1_000_000 // len(marks)) + " c"
+    normal = normalize_text(text)
+    assert normalize_text(normal) == normal
+    assert words(normal)[0] == words(text)[0] == "ab"
+    assert words(normal)[-1] == words(text)[-1] == "c"
+    assert read_class(text) == normal
+
+
+def test_marks_of_every_language_are_composed_as_the_library_does():
+    text = "e\u0323\u0301 \u05e9\u05bc\u05c1\u05b8 " * 200 + "e" + "\u0323" * 30
+    assert normalize_text(text) == unicodedata.normalize("NFC", text)

@@ -6,7 +6,6 @@ import re
 import secrets
 import sqlite3
 import sys
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import numpy as np
 
 from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import find_folder, parse_json
-from embedtopics.corpus._texts import replace_surrogates
+from embedtopics.corpus._texts import compose, replace_surrogates
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.retrieval.results import Document
@@ -379,12 +378,12 @@ class Column:
         return composed_sql(self.sql) if self.kind in ("text", "list") else self.sql
 
 
-def compose(text: str) -> str:
+def compared_form(text: str) -> str:
     """Return a text as filters and facets compare it: composed (Unicode NFC), without surrogates.
 
     Metadata are stored as they are given, so that hits and exports return what came in.
     """
-    return unicodedata.normalize("NFC", replace_surrogates(text))
+    return compose(replace_surrogates(text))
 
 
 def composed_sql(column: str) -> str:
@@ -394,7 +393,7 @@ def composed_sql(column: str) -> str:
 
 
 def _composed(value: Any) -> Any:
-    return compose(value) if isinstance(value, str) else value
+    return compared_form(value) if isinstance(value, str) else value
 
 
 def read_columns(connection: sqlite3.Connection) -> dict[str, Column]:

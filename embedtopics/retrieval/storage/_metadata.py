@@ -255,7 +255,7 @@ def write_annotations(
 def _write_values(
     connection: sqlite3.Connection, written: list[int], values: Mapping[int, tuple[Any, ...]]
 ) -> None:
-    """Replace columns of every document and renew the checksums, but those of damaged documents."""
+    """Replace columns of all documents and renew the checksums, except of damaged documents."""
     positions = sorted(column.position for column in read_columns(connection).values())
     names = "".join(f", metadata.c{position}" for position in positions)
     query = (

@@ -160,8 +160,12 @@ def seal(folder: Path, number: int) -> list[SegmentFile]:
 
 def check_sizes(folder: Path, files: Sequence[SegmentFile]) -> Iterator[tuple[Path, str]]:
     """Yield each file that is missing or has another size than written, and what is wrong."""
+    root = folder.resolve()
     for file in files:
         path = file.below(folder)
+        if not path.resolve().is_relative_to(root):
+            yield path, "it is a link out of the index"
+            continue
         try:
             size = path.stat().st_size if path.is_file() else None
         except OSError:  # deleted since, or with a name that cannot be

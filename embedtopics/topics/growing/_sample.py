@@ -147,8 +147,8 @@ def fit_sample(
     if isinstance(getattr(model, "constraints", None), PartialLabels | ManualLabels):
         raise InputError("constraints", "words or names, not labels of rows", model)
     if embeddings is not None:
-        aligned: Any = align_frame(embeddings, corpus, "embeddings")
-        embeddings = np.asanyarray(aligned)
+        array: FloatArray = np.asanyarray(align_frame(embeddings, corpus, "embeddings"))
+        embeddings = array
         given_vectors(embeddings, corpus, np.arange(1))  # checks the shape before the work
     model = TopicModel() if model is None else clone(model)
     documents = corpus.distinct()

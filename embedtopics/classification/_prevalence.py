@@ -26,7 +26,7 @@ from embedtopics.decisions import Decision
 from embedtopics.encoders._cache import keys_of
 from embedtopics.errors import InputError
 from embedtopics.inference import Measurement, shares
-from embedtopics.inference._measurement import Sample, balance_notes
+from embedtopics.inference._sample import Sample, balance_notes
 from embedtopics.inference._shares import groups_of
 from embedtopics.inference.results import MeasuredShare, MeasuredShares
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit, stdtr, stdtrit
 
 from embedtopics.inference._design import Change
-from embedtopics.inference._measurement import Sample
+from embedtopics.inference._sample import Sample
 from embedtopics.inference.results import Coefficients, MarginalEffect
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
 

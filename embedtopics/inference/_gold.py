@@ -19,7 +19,7 @@ from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.inference._design import TOLERANCE, Design, find_dependence
 from embedtopics.inference._equations import Equations
-from embedtopics.inference._measurement import Sample
+from embedtopics.inference._sample import Sample
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
 
 MIN_RARE = 5

@@ -29,7 +29,8 @@ from embedtopics.inference._gold import (
     has_rare_kind,
     read_gold,
 )
-from embedtopics.inference._measurement import Measurement, Sample
+from embedtopics.inference._measurement import Measurement
+from embedtopics.inference._sample import Sample
 from embedtopics.inference.results import Regression
 from embedtopics.protocols import Float64Array, Int64Array
 

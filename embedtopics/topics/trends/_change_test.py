@@ -42,7 +42,7 @@ class UnitTable:
     sizes: Float64Array  # (n_periods,)
     n_units: Float64Array  # (n_periods,)
     variance: Float64Array  # (n_topics,), of a unit's rows in the topic less the expected ones
-    blocks: Blocks | None
+    blocks: UnitRows | None
 
     @classmethod
     def of(cls, trends: TopicTrends, topics: Int64Array, periods: Int64Array) -> UnitTable:
@@ -66,7 +66,7 @@ class UnitTable:
         squares = of_topic[0] - 2 * share * of_topic[1] + share**2 * np.square(size).sum()
         blocks = None
         if unit is not None:
-            blocks = Blocks.of(unit[order], period, size[order], ours, len(topics))
+            blocks = UnitRows.of(unit[order], period, size[order], ours, len(topics))
         return cls(
             period=period,
             size=size[order],
@@ -116,7 +116,7 @@ class UnitTable:
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class UnitRows:
     """The rows of each unit in the order of time, and units of about as many rows together.
 
     Rows are ordered by group of sizes, unit and period.
@@ -132,7 +132,7 @@ class Blocks:
     @classmethod
     def of(
         cls, unit: Int64Array, period: Int64Array, size: Float64Array, ours: Any, n_topics: int
-    ) -> Blocks:
+    ) -> UnitRows:
         """Make blocks of parts, which are ordered by unit and period."""
         n_rows = size.astype(np.int64)
         lengths = np.bincount(unit, n_rows).astype(np.int64)

@@ -20,7 +20,7 @@ from embedtopics.errors import InputError
 from embedtopics.inference._design import Design, make_design, parse_covariates
 from embedtopics.inference._equations import EquationFit, Equations, marginal_effects
 from embedtopics.inference._gold import half_rows
-from embedtopics.inference._measurement import Sample
+from embedtopics.inference._sample import Sample
 from embedtopics.inference.results import Coefficients, MarginalEffect
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomState
 from embedtopics.topics._resolution import NOT_DRAWN, best_matches, draw_replicates

@@ -297,6 +297,14 @@ def test_a_response_that_is_no_answer_is_asked_for_again_by_the_next_call(answer
         assert coder_at(server.url).code(["plum pie", "pear cake"]).labels.tolist() == ["pear"] * 2
 
 
+def test_an_answer_with_half_a_character_can_be_stored(tmp_path):
+    content = json.dumps(said("plum \ud83d")).encode("ascii")
+    with serving(lambda *_: content) as server:
+        coding = coder_at(server.url).code(["plum pie"])
+    assert coding.table["answer"].tolist() == ["plum ?"]
+    coding.to_frame().to_parquet(tmp_path / "codes.parquet")
+
+
 def test_an_answer_without_label_is_asked_for_again_on_request():
     with serving(lambda body, n: said("an apple" if n == 0 else "pear")) as server:
         coder = coder_at(server.url)

@@ -399,7 +399,8 @@ def content_of(completion: ChatCompletion) -> str:
         raise UnusableAnswer("the answer was cut at max_tokens")
     if not choice.message.content or not choice.message.content.strip():
         raise UnusableAnswer("the answer is empty")
-    return choice.message.content
+    # JSON may hold half characters, which no file can.
+    return choice.message.content.encode("utf-8", "replace").decode()
 
 
 def _sleep(seconds: Any) -> None:

@@ -135,6 +135,5 @@ class Records:
 
 
 def _damaged(event: Event, problem: str) -> CorruptFileError:
-    return CorruptFileError(
-        f"event {event.n} of the journal is damaged: {problem}; restore it from a copy"
-    )
+    place = f"event {event.n} of the journal, or line {event.n + 1} of journal.jsonl,"
+    return CorruptFileError(f"{place} is damaged: {problem}; restore it from a copy")

@@ -140,6 +140,7 @@ class AnnotationProject:
         path = Path(os.path.realpath(folder))
         has_pairs = pairs
         if events := read_journal(path):
+            # All answers are checked before a journal of format 1 is copied.
             has_pairs = Records(events).pairs
         if pairs and not has_pairs:
             raise InputError("pairs", "left out: the study in the folder has single texts", pairs)

@@ -281,15 +281,15 @@ def test_a_foreign_file_stays_as_it_is(tmp_path, toy, name, write):
 
 @pytest.mark.parametrize("name", ["journal.sqlite", "journal.jsonl", "journal.sqlite-journal"])
 @pytest.mark.parametrize("kind", ["pipe", "socket", "link", "folder", "device"])
-def test_what_is_no_regular_file_is_refused_at_once(begin, truth, tmp_path, name, kind):
+def test_what_is_no_regular_file_is_refused_at_once(begin, tmp_path, monkeypatch, name, kind):
     path = tmp_path / "study" / name
     path.parent.mkdir()
     if kind == "pipe":
         os.mkfifo(path)
     elif kind == "socket":
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(os.path.relpath(path))
-        listener.close()
+        monkeypatch.chdir(path.parent)  # the paths of sockets are short
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(name)
     elif kind == "folder":
         path.mkdir()
     else:
@@ -410,6 +410,21 @@ def test_damage_in_format_1_is_named_with_its_line(tmp_path, number, change):
     # Missing and repeated lines show in the number of the next one.
     n_line = {1: 2, 3: 5}.get(number, number + 1)
     check_refused(path, f"line {n_line}")
+
+
+@pytest.mark.parametrize("label", ["frui\u0074\u0073", 'fruit", "train'])
+def test_an_answer_of_no_label_stops_the_copy(begin, tmp_path, label):
+    study = begin(folder="other")
+    study.label(study.next().key, "fruit")
+    lines = study.export_journal(tmp_path / "lines.jsonl").read_text().splitlines()
+    plain = [{k: v for k, v in json.loads(line).items() if k != "digest"} for line in lines]
+    content = "".join(json.dumps(line) + "\n" for line in plain)
+    path = written(tmp_path, content.replace('["fruit"]', f'["{label}"]'))
+    content = path.read_text()
+    with pytest.raises(CorruptFileError, match=r"line 2 of journal.jsonl"):
+        begin(labels=None)
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+    assert path.read_text() == content
 
 
 def test_a_last_line_without_end_is_an_event(tmp_path):

@@ -54,7 +54,7 @@ class Partitioner:
     def into(self, n_clusters: int) -> Int64Array:
         """Return labels (n_documents,) of `n_clusters` clusters, at most `n_most`."""
         merges = self._merges(self._micro, np.zeros(self.n_most, dtype=np.int64))
-        return self._steps(_merged(self._micro, merges, n_clusters), MOST_STEPS)
+        return self._steps(merged(self._micro, merges, n_clusters), MOST_STEPS)
 
     def around(self, groups: Int32Array) -> Int64Array:
         """Return labels (n_documents,) of one cluster per group, by k-means from the groups' means.
@@ -91,7 +91,7 @@ class Partitioner:
         """Divide a partition into `n_clusters`, by Ward's tree and k-means in each cluster."""
         pieces = _numbered(partition * self.n_most + self._micro)
         merges = self._merges(pieces, _parents(pieces, partition))
-        start = _merged(pieces, merges, n_clusters)
+        start = merged(pieces, merges, n_clusters)
         labels, n_before = np.empty_like(start), 0
         order = np.argsort(partition, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(partition[order])) + 1):
@@ -175,7 +175,7 @@ class PartitionTree:
             return fine
         if step not in self._merges:
             self._merges[step] = self.partitioner._merges(fine, _parents(fine, coarse))
-        return _merged(fine, self._merges[step], n_clusters)
+        return merged(fine, self._merges[step], n_clusters)
 
     @property
     def n_most(self) -> int:
@@ -239,7 +239,7 @@ def _ward(
     return np.asarray(np.einsum("ij,ij->i", away, away) * sizes * size / both)
 
 
-def _merged(labels: Int64Array, merges: Int64Array, n_clusters: int) -> Int64Array:
+def merged(labels: Int64Array, merges: Int64Array, n_clusters: int) -> Int64Array:
     """Return labels (n_documents,) after the first merges, which leave `n_clusters`."""
     cluster = np.arange(int(labels.max(initial=-1)) + 1)
     for first, second in merges[: max(0, len(cluster) - n_clusters)]:

@@ -24,6 +24,7 @@ from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.terms.results import TermCounts
+from embedtopics.topics._repetition import groups_of_many, none_uninformative, repeated_groups
 from embedtopics.topics._support import (
     BEYOND,
     CLEAR,
@@ -82,12 +83,14 @@ class ClusterCut:
     """Clusters at one resolution: labels, which clusters are informative, smallest dense group.
 
     `partition` (n_documents,) is the cluster of every document, dense or not; -1 for no cluster.
+    In a cut that `is_repetitive` the clusters are repeated texts.
     """
 
     clustering: Clustering
     is_informative: BoolArray
     min_cluster_size: int | None
     partition: Int32Array | None = None
+    is_repetitive: bool = False
 
     @property
     def n_informative(self) -> int:
@@ -109,7 +112,8 @@ class ClusterTree:
 
     The hierarchy gives the dense groups of a smallest size, from which k-means divides the
     documents. Its partition is merged or divided into other numbers, and each one is refined. A
-    tree with a `source` has the partitions of that tree.
+    tree with a `source` has the partitions of that tree. Repeated texts are groups only if they
+    have a vector, `has_vector` (n_documents,).
     """
 
     tree: SpanningTree
@@ -119,12 +123,17 @@ class ClusterTree:
     constrained_cut: Callable[[ClusterTree, Resolution], ClusterCut] | None = None
     judge: Judge | None = None
     source: ClusterTree | None = None
+    has_vector: BoolArray | None = None
 
     def cut(self, resolution: Resolution) -> ClusterCut:
         """Cut clusters at a resolution, with the constraints applied."""
-        if self.constrained_cut is None:
-            return self.unconstrained_cut(resolution)
-        return self.constrained_cut(self, resolution)
+        make_cut = self.constrained_cut or ClusterTree.unconstrained_cut
+        try:
+            cut = make_cut(self, resolution)
+        except NotEnoughTopics as error:
+            error.best = dataclasses.replace(error.best, is_repetitive=self.is_repetitive)
+            raise
+        return dataclasses.replace(cut, is_repetitive=self.is_repetitive)
 
     def unconstrained_cut(self, resolution: Resolution) -> ClusterCut:
         """Cut clusters at a resolution; NotEnoughTopics if the tree holds fewer than asked."""
@@ -134,7 +143,7 @@ class ClusterTree:
             if not dense.n_informative:
                 return dense
             partition = self.partition(dense.n_informative)
-            return _clusters_around(dense, partition, self.is_uninformative, is_loose=False)
+            return _clusters_around(dense, partition, self._test, is_loose=False)
         # A requested number is met, however small the dense groups are.
         enough = np.flatnonzero(self._n_by_size >= 2)
         dense = self._auto
@@ -152,6 +161,8 @@ class ClusterTree:
     def number(self, name: str) -> int:
         """Return the number of topics at the resolution "auto", "fine" or "coarse"."""
         n_topics = self._automatic
+        if name == "fine" and self.is_repetitive:
+            return n_topics  # one text does not divide
         if name == "fine":
             return min(FINER * n_topics, self.partitions.n_most)
         return n_themes(self._heights(n_topics)) if name == "coarse" else n_topics
@@ -178,7 +189,7 @@ class ClusterTree:
     @cached_property
     def _scanned(self) -> list[Level]:
         levels: list[Level] = []
-        if self.judge is None or self._auto.n_informative < 2:
+        if self.judge is None or self._auto.n_informative < 2 or self.is_repetitive:
             return levels
         n_counted, last = int((self.partitioner.weights > 0).sum()), 2
         for n_topics in numbers_to_try(min(self.partitions.n_most, n_counted // FEWEST_A_TOPIC)):
@@ -195,7 +206,10 @@ class ClusterTree:
     def partition(self, n_topics: int) -> Int64Array:
         """Return the cluster of each document among `n_topics`, refined by the vectors."""
         if n_topics not in self._refined:
-            self._refined[n_topics] = self.partitioner.refined(self.partitions.into(n_topics))
+            partition = self.partitions.into(n_topics)
+            if not self.is_repetitive:
+                partition = self.partitioner.refined(partition)
+            self._refined[n_topics] = partition
         return self._refined[n_topics]
 
     @cached_property
@@ -225,7 +239,9 @@ class ClusterTree:
         n_most = self.partitions.n_most
         n, best = min(n_topics, n_most), dense
         for trial in range(TRIALS):
-            cut = _clusters_around(dense, self.partition(n), self.is_uninformative)
+            # The one text of a cluster is its core; others of the partition are not.
+            is_loose = not self.is_repetitive
+            cut = _clusters_around(dense, self.partition(n), self._test, is_loose=is_loose)
             lacking = n_topics - cut.n_informative
             if lacking == 0:
                 return cut
@@ -244,12 +260,40 @@ class ClusterTree:
 
     def _dense(self, size: int) -> ClusterCut:
         """Return the dense groups of a smallest size."""
-        dense = labels_at(self.tree, size, self.weights, allow_one_place=True)
-        return ClusterCut(dense, ~self.is_uninformative(dense.labels, len(dense.persistence)), size)
+        dense = repeated_groups(self.partitioner.coordinates, self._repeatable, size)
+        if dense is None:
+            dense = labels_at(self.tree, size, self.weights, allow_one_place=True)
+        return self._tested(dense, size)
+
+    def _tested(self, clustering: Clustering, size: int) -> ClusterCut:
+        """Return a cut that knows which clusters are informative."""
+        is_informative = ~self._test(clustering.labels, len(clustering.persistence))
+        return ClusterCut(clustering, is_informative, size)
+
+    @cached_property
+    def is_repetitive(self) -> bool:
+        """Whether a few repeated texts are nearly all there is; each is a group of its own."""
+        return repeated_groups(self.partitioner.coordinates, self._repeatable) is not None
+
+    @property
+    def _repeatable(self) -> Int64Array:
+        """Rows of the documents that may be repeated texts, (n_documents,); 0 without a vector."""
+        if self.has_vector is None:
+            return self.partitioner.weights
+        return np.where(self.has_vector, self.partitioner.weights, 0)
+
+    @property
+    def _test(self) -> UninformativeTest:
+        """The test of words, which needs several texts in a group."""
+        if self.is_repetitive and self.constrained_cut is None:
+            return none_uninformative
+        return self.is_uninformative
 
     @cached_property
     def _size(self) -> int:
         """Smallest size of the dense groups; smaller if that leaves fewer than two of them."""
+        if self.is_repetitive:
+            return FEWEST
         partitioner, n_by_size = self.partitioner, self._n_by_size
         size = default_min_cluster_size(partitioner.coordinates, partitioner.weights)
         if size < len(n_by_size) and n_by_size[size] >= 2:
@@ -263,7 +307,12 @@ class ClusterTree:
 
     @cached_property
     def _auto(self) -> ClusterCut:
-        return self._dense(self._size)
+        dense = self._dense(self._size)
+        if dense.n_informative >= 2 or self.is_repetitive:
+            return dense
+        # Many texts that repeat each other, such as templates, may be groups without being dense.
+        groups = groups_of_many(self.partitioner.coordinates, self._repeatable)
+        return dense if groups is None else self._tested(groups, FEWEST)
 
     @cached_property
     def partitions(self) -> PartitionTree:
@@ -275,7 +324,10 @@ class ClusterTree:
             return PartitionTree(self.partitioner, self.partitioner.into(FEW_CLUSTERS))
         number = np.append(np.where(informative, np.cumsum(informative) - 1, NOISE), NOISE)
         groups = number[self._auto.clustering.labels].astype(np.int32)
-        return PartitionTree(self.partitioner, self.partitioner.around(groups))
+        partition = self.partitioner.around(groups)
+        if self.is_repetitive:
+            partition = np.where(groups != NOISE, groups, partition)
+        return PartitionTree(self.partitioner, partition)
 
 
 def _clusters_around(
@@ -364,10 +416,13 @@ def cluster_tree(
     half of it left, or if its rest has more neighbors in fixed topics than in itself.
     """
     is_uninformative = partial(uninformative_topics, counts)
+    has_vector = np.asarray(vectors.any(axis=1))
     if constraints is None:
         partitioner = Partitioner(coordinates, weights, vectors)
         judge = Judge(counts, graph, weights > 0)
-        return ClusterTree(tree, partitioner, weights, is_uninformative, judge=judge)
+        return ClusterTree(
+            tree, partitioner, weights, is_uninformative, judge=judge, has_vector=has_vector
+        )
     n_fixed = len(constraints.names) if constraints.is_fixed else 0
     counted = np.where(constraints.groups >= 0, 0, weights) if n_fixed else weights
 
@@ -392,7 +447,9 @@ def cluster_tree(
 
     test = is_uninformative_or_remainder if n_fixed else is_uninformative
     partitioner, judge = Partitioner(coordinates, counted), Judge(counts, graph, counted > 0)
-    return ClusterTree(tree, partitioner, weights, test, constrained_cut, judge)
+    return ClusterTree(
+        tree, partitioner, weights, test, constrained_cut, judge, has_vector=has_vector
+    )
 
 
 def constrain_cut(

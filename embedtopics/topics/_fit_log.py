@@ -132,6 +132,13 @@ def note_topics(
         message = spell_count(n_uninformative, "dense group is", "dense groups are")
         message += " not topics, because their words do not differ from those of the corpus."
         log.note("clustering", "uninformative", n_uninformative, message)
+    if not cut.n_informative and cut.min_cluster_size:
+        message = (
+            f"No topics: no group of at least {cut.min_cluster_size:,} rows has texts that are "
+        )
+        message += "more similar to each other than to others. Add texts, or set a smaller "
+        message += "min_cluster_size; a few short answers are counted rather than clustered."
+        log.note("clustering", "no_topics", 0, message)
     reasons = assigned.clustering.reasons
     if reasons is None or not (outside := reasons != Reason.IN_TOPIC).any():
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.sparse import csr_matrix
 from embedtopics._utils.display import spell_count
 from embedtopics._utils.machine import in_background, package_versions
 from embedtopics.clustering._density import cluster
+from embedtopics.clustering._resolution import FEWEST
 from embedtopics.clustering.results import Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._table_files import storable
@@ -59,6 +61,7 @@ from embedtopics.topics._fit_log import (
     note_without_vector,
 )
 from embedtopics.topics._propagation import OutlierAssignment, assign_outliers
+from embedtopics.topics._repetition import MOST_COMPONENTS, is_repetitive, texts_to_learn
 from embedtopics.topics._support import uninformative_topics
 from embedtopics.topics._vectors import (
     UniqueVectors,
@@ -200,11 +203,13 @@ def _encode(
     """Return the documents' unit vectors, the settings to record, and an encoder of other texts."""
     documents = corpus.distinct()
     if embeddings is not None:
-        make_encoder = stages.make_encoder if stages.has_encoder else None
+        make_encoder = None
+        if stages.has_encoder:
+            make_encoder = partial(_make_encoder, stages, documents)
         vectors, encode, notes = given_documents(embeddings, corpus, texts, make_encoder)
         log.decisions += notes
         return vectors, {"encoder": GIVEN}, encode
-    encoder = stages.make_encoder(texts)
+    encoder = _make_encoder(stages, documents, texts)
     shares = log.languages or LanguageShares(
         {code: 1 / len(languages) for code in languages}, len(texts)
     )
@@ -217,6 +222,13 @@ def _encode(
     note_encoding(log, encoding, encoder)
     note_without_vector(log, vectors, documents)
     return vectors, describe_encoder(encoder), lambda names: encode_uncached(encoder, names)
+
+
+def _make_encoder(
+    stages: Stages, documents: DistinctDocuments, texts: Sequence[str]
+) -> BaseEncoder:
+    """Make the encoder, which may learn from the texts."""
+    return stages.make_encoder(texts_to_learn(texts, documents.weights))
 
 
 def _prepare_constraints(
@@ -254,10 +266,17 @@ def _reduce(
         fuzzy = constrained_graph(fuzzy, of_unique, constraints, groups, unique_graph.k)
     schedule = edge_schedule(fuzzy, seed=stages.seed)
     array, rows = unique.within(vectors)
-    start = principal_start(array, max(2, stages.n_components), rows)
+    rows_with_vector = np.where(vectors.any(axis=1), context.documents.weights, 0)
+    n_rows = np.bincount(unique.of_document, rows_with_vector).astype(np.int64)
+    n_components, repeats = stages.n_components, is_repetitive(n_rows)
+    if repeats:
+        n_components = min(len(n_rows), MOST_COMPONENTS)
+    start = principal_start(array, max(2, n_components), rows)
     if stages.reducer is None:
-        components = first_components(start, stages.n_components)
-        coordinates = unique.spread(smooth(fuzzy, components, groups=groups, pull=pull))
+        components = first_components(start, n_components)
+        if not repeats:
+            components = smooth(fuzzy, components, groups=groups, pull=pull)
+        coordinates = unique.spread(components)
         return _Space(coordinates, schedule, start)
     # A replaced reducer gets the groups as `y`.
     y = []
@@ -331,6 +350,10 @@ def _cut(
     try:
         vectors = context.embeddings
         of_tree = cluster_tree(tree, coordinates, weights, counts, graph, vectors, constraints)
+        if of_tree.is_repetitive:
+            message = "Repeated texts are nearly all there is: each text, or group of similar "
+            message += f"texts, of at least {FEWEST} rows is a topic. n_topics sets another number."
+            log.note("clustering", "repeated_texts", True, message)
         return of_tree.cut(stages.resolution)
     except NotEnoughTopics as error:
         # The work is done: fewer topics serve better than none.
@@ -428,6 +451,9 @@ def _count_terms(
 ) -> tuple[TokenStream, TermCounts]:
     """Count terms without stop words, repeated lines, @names and words that close many texts."""
     tokens, texts = context.tokens(), context.texts
+    if settings.min_df is None and is_repetitive(context.documents.weights):
+        used["min_df"] = 1  # an answer of many people is one text
+        settings = replace(settings, min_df=1)
     if settings.stop_words == "auto":
         tokens, decisions = without_boilerplate(tokens, texts)
         log.decisions += decisions

@@ -210,9 +210,10 @@ def _number_topics(
     Topics are the informative clusters, numbered in order; other clusters are NOWHERE. The last
     entry is NOISE, the topic of a document in no cluster, whose label -1 points there.
     """
-    # A document whose neighbors have nothing in common with it leaves its cluster.
+    # A document whose neighbors have nothing in common with it leaves its cluster, unless the
+    # cluster is this text.
     is_lonely = np.zeros(len(graph), dtype=np.bool_)
-    if graph.k > 0:
+    if graph.k > 0 and not cut.is_repetitive:
         is_lonely = graph.similarities[:, 0] <= 0
     if constraints is not None and constraints.is_fixed:
         is_lonely = is_lonely & (constraints.groups < 0)

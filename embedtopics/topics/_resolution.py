@@ -31,6 +31,7 @@ from embedtopics.topics._clusters import ClusterTree, NotEnoughTopics, Resolutio
 from embedtopics.topics._describe import describe_again, refuse_without_texts
 from embedtopics.topics._propagation import assign_outliers, checked_coverage
 from embedtopics.topics._relabel import carry_names, edit_of, same_topics
+from embedtopics.topics._repetition import is_repetitive
 from embedtopics.topics._vectors import members, unique_vectors_of
 from embedtopics.topics.constraints._apply import constrained_graph, named_topics
 from embedtopics.topics.naming._score_labels import rescored
@@ -131,7 +132,9 @@ def replicate_at(
     if constraints is not None:
         fuzzy = constrained_graph(fuzzy, embeddings, constraints, constraints.groups, graph.k)
         groups, pull = constraints.groups, constraints.attraction
-    coordinates = smooth(fuzzy, start, groups=groups, pull=pull)
+    coordinates = start
+    if not is_repetitive(weights):
+        coordinates = smooth(fuzzy, start, groups=groups, pull=pull)
     n_samples = DensityClusterer().min_samples
     tree = spanning_tree(leading(coordinates), min_samples=n_samples)
     words = dataclasses.replace(recipe.words, counts=recipe.words.counts[drawn])

@@ -31,6 +31,7 @@ from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics._model import TopicModel
 from embedtopics.topics._propagation import assign_outliers
 from embedtopics.topics._relabel import checked_topic_ids
+from embedtopics.topics._repetition import texts_to_learn
 from embedtopics.topics._resolution import clusters_of, recut
 from embedtopics.topics.reading._words import Z_OF_95
 from embedtopics.topics.results import CHOICES, Specifications, Topic, TopicResult
@@ -187,7 +188,8 @@ def _fits(
     for encoder, truncation in product(choices["encoder"], choices["truncation"]):
         options = {} if truncation == "auto" else {"long_texts": truncation}
         resolved = resolve_encoder(encoder or "all-MiniLM-L6-v2", cached=True, **options)
-        once = _Once(resolved.fitted_to(texts).reading_to_ends(texts))
+        learned = texts_to_learn(texts, corpus.distinct().weights)
+        once = _Once(resolved.fitted_to(learned).reading_to_ends(texts))
         name = encoder if isinstance(encoder, str) else resolved.name
         before: ClusterTree | None = None
         for seed, words in product(choices["seed"], choices["words"]):

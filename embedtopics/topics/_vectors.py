@@ -40,6 +40,7 @@ from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.terms._representative import centroid
 from embedtopics.topics._describe import FITTED_ROWS, LEFT_OUT, TEXTS
+from embedtopics.topics._repetition import texts_to_learn
 from embedtopics.topics.results import TopicResult
 
 ROWS_AT_ONCE = 8192
@@ -172,8 +173,11 @@ def matching_encoder(encoder: Any, result: TopicResult) -> BaseEncoder:
             raise InputError("encoder", f"{expected}out when the result was shared", remedy=remedy)
         # Not the texts that came later.
         n_rows = settings.get(FITTED_ROWS, len(result.corpus))
-        pairs = zip(result.corpus.document_texts(), result.documents.first_rows, strict=True)
-        resolved = resolved.fitted_to([text for text, row in pairs if row < n_rows])
+        documents = result.documents.of_row[:n_rows]
+        fitted, weights = np.unique(documents[documents >= 0], return_counts=True)
+        texts = result.corpus.document_texts()
+        learned = texts_to_learn([texts[document] for document in fitted.tolist()], weights)
+        resolved = resolved.fitted_to(learned)
     # Documents are ordered by a hash of their content, so that the first are a fair sample.
     texts, vectors = result.corpus.document_texts(), result.embeddings
 

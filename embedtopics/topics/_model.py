@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ from embedtopics.topics._clusters import Resolution
 from embedtopics.topics._describe import TermSettings, custom_weighting, describe_weighting
 from embedtopics.topics._pipeline import Stages, fit_topics
 from embedtopics.topics._propagation import Assignment, assign, checked_coverage, known_documents
+from embedtopics.topics._relabel import has_edits
 from embedtopics.topics._storage import as_json, load_result, save_result
 from embedtopics.topics._vectors import encoder_of_fit
 from embedtopics.topics.constraints._apply import Constraint
@@ -294,8 +296,19 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def save(self, folder: str | Path) -> Path:
-        """Save the result; see `embedtopics.topics.save_result`."""
-        return save_result(self._fitted(), folder)
+        """Save the result of the fit; see `embedtopics.topics.save_result`.
+
+        The model does not know of edits, which return results of their own. If there are any, a
+        warning says so; `from_result` makes a model of an edited result.
+        """
+        result = self._fitted()
+        if has_edits(result):
+            warnings.warn(
+                "the model saves the result of its fit, without the edits made since; to save an "
+                "edited result, use TopicModel.from_result(edited).save(folder)",
+                stacklevel=2,
+            )
+        return save_result(result, folder)
 
     @classmethod
     def load(
@@ -322,10 +335,33 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         if words is not None:
             tokens = dataclasses.replace(result.tokens, rules=WordRules(function=words))
             result = dataclasses.replace(result, tokens=tokens)
-        return cls._of_result(result, encoder)
+        return cls.from_result(result, encoder=encoder)
 
     @classmethod
-    def _of_result(cls, result: TopicResult, encoder: str | Encoder | None) -> TopicModel:
+    def from_result(
+        cls, result: TopicResult, *, encoder: str | Encoder | None = None
+    ) -> TopicModel:
+        """Return a fitted model of a result, such as an edited one.
+
+        Parameters
+        ----------
+        result : TopicResult
+            What the model predicts with, and saves. Stages given as objects are not restored.
+        encoder : Encoder or str, optional
+            Encodes new texts; by default the encoder of the fit, loaded on demand.
+
+        Returns
+        -------
+        TopicModel
+
+        Raises
+        ------
+        InputError
+            If it is no TopicResult.
+        """
+        if not isinstance(result, TopicResult):
+            remedy = "pass model.result_" if isinstance(result, TopicModel) else ""
+            raise InputError("result", "a TopicResult", result, remedy)
         settings = result.settings
         parameters = {name: settings[name] for name in RESTORED if name in settings}
         for stage, names in NAMED.items():

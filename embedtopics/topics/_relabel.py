@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,15 @@ from embedtopics.topics.naming._score_labels import rescored
 from embedtopics.topics.results import Edit, Reason, Topic, TopicMark, TopicResult
 
 DOCUMENTS_PER_MARK = 20
+
+_EDITED: WeakSet[TopicResult] = WeakSet()
+"""Results that edited ones were made of: a model that saves one of them says that it is not edited.
+Another resolution is no edit."""
+
+
+def has_edits(result: TopicResult) -> bool:
+    """Return whether an edited result was made of this one."""
+    return result in _EDITED
 
 
 def checked_topic_id(result: TopicResult, topic: Any, parameter: str = "topic") -> int:
@@ -79,6 +89,8 @@ def edit_of(
     new_ids: npt.ArrayLike | None = None,
 ) -> Edit:
     """Return the record of an edit, with parameters as JSON holds them."""
+    if name != "at_resolution":
+        _EDITED.add(result)
     return Edit(
         name,
         as_json(parameters),

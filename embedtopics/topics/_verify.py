@@ -156,7 +156,7 @@ def _fitted_again(
             expected = f"given, because that of the study ({name}) cannot be made by its name"
             raise InputError("encoder", expected)
         encoder = encoder_from_settings(recorded)
-    model = TopicModel._of_result(saved, encoder).set_params(
+    model = TopicModel.from_result(saved, encoder=encoder).set_params(
         **settings.get("asked", {}),
         weighting=recorded_weighting(settings.get("weighting")),
         show_progress=show_progress,

@@ -65,3 +65,37 @@ def test_the_labels_of_a_pipeline_reach_its_classifier(model, collection):
 
     assert pipeline[-1].classes_.tolist() == [0, 1]
     assert [note.name for note in pipeline[0].result_.decisions].count("y") == 1
+
+
+@pytest.fixture
+def fitted(model, collection):
+    return model.fit(collection[0])
+
+
+def test_a_model_of_an_edited_result_keeps_its_names(fitted, collection, tmp_path):
+    named = et.topics.rename(fitted.result_, {0: "Orchard"})
+    model = et.TopicModel.from_result(named)
+    model.save(tmp_path / "named")
+    loaded = et.TopicModel.load(tmp_path / "named")
+
+    assert model.result_ is named and model.n_topics == 2
+    assert loaded.result_.topics[0].label == "Orchard"
+    assert loaded.get_feature_names_out()[0] == "Orchard"
+    np.testing.assert_array_equal(model.predict(collection[0]), fitted.labels_)
+
+
+def test_a_model_says_that_it_saves_no_edits(fitted, tmp_path):
+    et.topics.at_resolution(fitted.result_, 2)  # no edit
+    fitted.save(tmp_path / "first")
+    et.topics.rename(fitted.result_, {0: "Orchard"})
+
+    with pytest.warns(UserWarning, match="from_result"):
+        fitted.save(tmp_path / "second")
+
+
+@pytest.mark.parametrize("value", [None, "study", et.TopicModel()])
+def test_a_model_is_made_of_a_result_only(value):
+    with pytest.raises(InputError) as refusal:
+        et.TopicModel.from_result(value)
+
+    assert refusal.value.parameter == "result"

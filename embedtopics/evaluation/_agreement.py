@@ -423,17 +423,17 @@ def _maximize(
     """
     n_patterns, n_coders, n_classes = votes.shape
     flat = votes.reshape(n_patterns, -1).astype(np.float64)
-    shares = np.zeros(n_classes)
     for _ in range(1000):
         joint = (posterior * weights[:, :, None]).transpose(0, 2, 1)
-        before, shares = shares, joint.sum(axis=2)
-        if np.abs(shares - before).max() < 1e-6:
-            break
+        shares = joint.sum(axis=2)
         # A rating that a coder never gave to a class stays possible: its logarithm is finite.
         cells = (joint @ flat + 1e-9).reshape(-1, n_classes, n_coders, n_classes)
         confusion = cells / cells.sum(axis=3, keepdims=True)
         logs = np.log(confusion).reshape(-1, n_classes, n_coders * n_classes) @ flat.T
         logs += np.log(shares + 1e-300)[:, :, None]
         raised = np.exp(logs - logs.max(axis=1, keepdims=True)).transpose(0, 2, 1)
-        posterior = raised / raised.sum(axis=2, keepdims=True)
+        before, posterior = posterior, raised / raised.sum(axis=2, keepdims=True)
+        # The shares alone may stand still while the errors of the coders move.
+        if np.abs(posterior - before).max() < 1e-6:
+            break
     return shares, confusion.transpose(0, 2, 1, 3), posterior

@@ -42,7 +42,6 @@ from embedtopics.topics._clusters import Resolution
 from embedtopics.topics._describe import TermSettings, custom_weighting, describe_weighting
 from embedtopics.topics._pipeline import Stages, fit_topics
 from embedtopics.topics._propagation import Assignment, assign, checked_coverage, known_documents
-from embedtopics.topics._relabel import has_edits
 from embedtopics.topics._storage import as_json, load_result, save_result
 from embedtopics.topics._vectors import encoder_of_fit
 from embedtopics.topics.constraints._apply import Constraint
@@ -301,6 +300,8 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         The model does not know of edits, which return results of their own. If there are any, a
         warning says so; `from_result` makes a model of an edited result.
         """
+        from embedtopics.topics._relabel import has_edits
+
         result = self._fitted()
         if has_edits(result):
             warnings.warn(

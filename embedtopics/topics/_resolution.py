@@ -385,8 +385,8 @@ def at_resolution(
 ) -> TopicResult:
     """Cut a result at another resolution, from the same graph, coordinates and hierarchy.
 
-    Edits after the fit do not carry over to the new topics; `replay` repeats them. A topic with the
-    same documents as before keeps its name. The message of the edit lists dropped names.
+    Edits after the fit do not carry over to the new topics; `replay` repeats them. If all topics
+    are the same as before, they keep their names. The message of the edit lists dropped names.
 
     Parameters
     ----------
@@ -430,8 +430,9 @@ def recut(
     labels = assigned.clustering.labels
     topics, topic_terms = describe_again(result, assigned.clustering)
     same_topic = same_topics(result.clustering.labels, labels, len(topics))
-    origins = [None if old == NOISE else result.topics[old] for old in same_topic.tolist()]
-    topics = carry_names(topics, origins, same_topic != NOISE)
+    if len(topics) == result.n_topics and (same_topic != NOISE).all():
+        origins = [result.topics[old] for old in same_topic.tolist()]
+        topics = carry_names(topics, origins, same_topic != NOISE)
     topics = named_topics(topics, labels, weights, constraints)
     parameters: dict[str, Any] = {"n_topics": n_topics, "min_cluster_size": min_cluster_size}
     parameters["coverage"] = coverage

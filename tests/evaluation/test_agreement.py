@@ -197,3 +197,32 @@ def test_intervals_of_dawid_skene_hold_the_shares():
         result = dawid_skene(ratings, n_resamples=100, random_state=seed)
         hits += result.low[1] <= share <= result.high[1]
     assert 0.85 * n_draws <= hits
+
+
+def test_the_errors_of_coders_are_at_their_fixed_point_if_the_shares_stand_still():
+    """Ratings that mean the same with classes exchanged: both shares are a half throughout."""
+    patterns = {(0, 0, 0): 30, (0, 0, 1): 14, (0, 1, 0): 9, (1, 0, 0): 3}
+    columns = []
+    for pattern, times in patterns.items():
+        columns += [pattern] * times + [tuple(1 - rating for rating in pattern)] * times
+    result = dawid_skene(np.array(columns).T, n_resamples=2)
+
+    # Maximize, step by step, by hand.
+    ratings = np.array(columns)
+    of_class = np.stack([(ratings == 0).mean(axis=1), (ratings == 1).mean(axis=1)], axis=1)
+    for _ in range(2_000):
+        shares = of_class.mean(axis=0)
+        right = [
+            [of_class[ratings[:, coder] == k, k].sum() / of_class[:, k].sum() for k in (0, 1)]
+            for coder in range(3)
+        ]
+        likelihood = np.tile(shares, (len(ratings), 1))
+        for coder, k in itertools.product(range(3), (0, 1)):
+            is_right = ratings[:, coder] == k
+            likelihood[:, k] *= np.where(is_right, right[coder][k], 1 - right[coder][k])
+        of_class = likelihood / likelihood.sum(axis=1, keepdims=True)
+
+    assert result.shares == pytest.approx([0.5, 0.5])
+    diagonal = result.confusion[:, [0, 1], [0, 1]]
+    np.testing.assert_allclose(diagonal, right, atol=1e-4)
+    np.testing.assert_allclose(result.posterior, of_class, atol=1e-4)

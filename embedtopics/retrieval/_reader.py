@@ -229,6 +229,8 @@ def _open_segment(view: SegmentView, n_dimensions: int, is_checked: bool) -> Seg
             vector_sum = np.asarray(np.load(file, allow_pickle=False))
         if vector_sum.dtype != np.float64 or vector_sum.shape != (n_dimensions,):
             raise ValueError(f"{SUM} holds {vector_sum.dtype} of shape {vector_sum.shape}")
+        if not np.isfinite(vector_sum).all():
+            raise ValueError(f"{SUM} holds values that are no numbers")
     except CorruptFileError:
         raise
     except (OSError, ValueError, EOFError, MemoryError) as error:

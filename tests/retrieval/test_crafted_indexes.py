@@ -343,7 +343,45 @@ def test_an_index_may_be_reached_by_a_link(folder, tmp_path):
     use(tmp_path / "link")
 
 
-@pytest.mark.parametrize("total", [np.zeros(5), np.zeros(4, "f4"), np.zeros((1, 4)), np.zeros(0)])
+def test_packed_passages_are_refused_before_they_are_unpacked(folder):
+    file = folder / "segments" / "000001" / "passages.npz"
+    with np.load(file) as stored:
+        arrays = dict(stored)
+    np.savez_compressed(file, **arrays, more=np.zeros(10_000_000, dtype=np.int8))
+    seal(folder, "passages.npz")
+    with pytest.raises(CorruptFileError, match="packed"):
+        use(folder)
+
+
+@pytest.mark.parametrize("row", [300, 2**40, -2, -(2**40)])
+def test_lists_of_codes_with_rows_that_do_not_exist_are_refused(tmp_path, row):
+    import faiss
+
+    vectors = np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32)
+    folder = tmp_path / "index"
+    SearchIndex.build(
+        [f"t{i}" for i in range(300)], folder, encoder=None, embeddings=vectors, kind="ivf",
+        languages=[], show_progress=False,
+    )  # fmt: skip
+    path = "dense/codes.faiss"
+    codes = faiss.read_index(str(folder / "segments" / "000001" / path))
+    for number in range(codes.nlist):
+        size = codes.invlists.list_size(number)
+        if size:
+            faiss.rev_swig_ptr(codes.invlists.get_ids(number), size)[:] = row
+    faiss.write_index(codes, str(folder / "segments" / "000001" / path))
+    seal(folder, path)
+
+    with pytest.raises(CorruptFileError, match="rows that do not exist"):
+        SearchIndex.load(folder).search("", vectors=vectors[:1], mode="dense")
+
+
+NOT_FINITE = [np.full(4, np.nan), np.full(4, np.inf)]
+
+
+@pytest.mark.parametrize(
+    "total", [np.zeros(5), np.zeros(4, "f4"), np.zeros((1, 4)), np.zeros(0), *NOT_FINITE]
+)
 def test_a_sum_of_other_vectors_is_refused(folder, total):
     np.save(folder / "segments" / "000001" / "sum.npy", total)
     seal(folder, "sum.npy")

@@ -216,3 +216,19 @@ def test_metadata_come_back_as_they_were_given(accents):
     towns = {document.id: document.metadata["town"] for document in accents}
     assert towns["b"] == DECOMPOSED
     assert towns["é"] == COMPOSED
+
+
+def test_documents_are_added_to_a_column_in_either_spelling_of_its_name(tmp_path):
+    rows = [{"text": "ship", "côte": 1}]
+    index = SearchIndex.build(
+        rows, tmp_path / "index", text="text", encoder=None, languages=["fr"], show_progress=False
+    )
+    index.add([{"text": "boat", unicodedata.normalize("NFD", "côte"): 2}], text="text")
+    assert index.columns == {"côte": "integer"}
+    assert [hit.text for hit in index.search("ship boat", where="côte == 2")] == ["boat"]
+
+
+def test_two_columns_of_one_name_are_refused():
+    rows = [{"text": "ship", "côte": 1, unicodedata.normalize("NFD", "côte"): 2}]
+    with refuses("metadata"):
+        SearchIndex.build(rows, text="text", encoder=None, show_progress=False)

@@ -69,6 +69,8 @@ class Codes:
         coordinates = _projected(queries, self.axes)
         options = faiss.IVFSearchParameters(nprobe=min(n_probe, self.n_lists), sel=allowed)
         rows: Int64Array = self.index.search(coordinates, n_candidates, params=options)[1]
+        if rows.min(initial=-1) < -1 or rows.max(initial=-1) >= self.index.ntotal:
+            raise damage(CODE_FILES[0], "its lists hold rows that do not exist")
         return rows
 
 
@@ -110,7 +112,7 @@ def open_codes(folder: Path, n: int, d: int) -> Codes:
         raise damage(path, one_line(error)) from error
     try:
         axes: npt.NDArray[Any] = np.load(folder / CODE_FILES[1], allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, MemoryError) as error:
         raise damage(folder / CODE_FILES[1], error) from error
     if axes.ndim != 2 or axes.shape[1] != d or axes.dtype != np.float32:
         raise damage(folder / CODE_FILES[1], f"it is not of vectors with {d} dimensions")

@@ -22,6 +22,7 @@ from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.retrieval.storage._catalog import (
     Column,
+    compared_form,
     document_digest,
     present,
     read_columns,
@@ -59,9 +60,10 @@ def read_frame(frame: pd.DataFrame, decisions: list[Decision]) -> list[NewColumn
     """Read the metadata of new documents, a row each."""
     columns: dict[str, NewColumn] = {}
     for position, name in enumerate(frame.columns):
-        if not isinstance(name, str) or replace_surrogates(name) != name or name in columns:
+        is_name = isinstance(name, str) and replace_surrogates(name) == name
+        if not is_name or compared_form(name) in columns:
             raise InputError("metadata", "columns whose names are different texts", name)
-        columns[name] = _read_column(name, frame.iloc[:, position], decisions)
+        columns[compared_form(name)] = _read_column(name, frame.iloc[:, position], decisions)
     return list(columns.values())
 
 
@@ -172,11 +174,11 @@ def fit_columns(
     Integers and floats mix, because a missing value turns integers into floats; a fraction turns a
     column of integers into floats.
     """
-    there = read_columns(connection)
+    there = {compared_form(name): column for name, column in read_columns(connection).items()}
     columns, fitted = [], []
     position = len(there)
     for new in new_columns:
-        old = there.get(new.name)
+        old = there.get(compared_form(new.name))
         if old is None:
             old = Column(position, new.name, new.kind)
             position += 1

@@ -1,6 +1,7 @@
 """One version of a collection, and the files of its segments."""
 
 import sqlite3
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -121,8 +122,14 @@ def read_passages(folder: Path) -> tuple[Int64Array, Int32Array]:
     path = folder / PASSAGES
     try:
         # Opened here, because NumPy leaves a damaged file open.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            documents, spans = arrays["documents"], arrays["spans"]
+        with path.open("rb") as file:
+            with zipfile.ZipFile(file) as archive:
+                # As they are written; a packed file may unpack to any size.
+                if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
+                    raise ValueError("arrays that are packed")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as arrays:
+                documents, spans = arrays["documents"], arrays["spans"]
         if documents.ndim != 1 or spans.shape != (len(documents), 2):
             raise ValueError(f"arrays of the shapes {documents.shape} and {spans.shape}")
         if not {documents.dtype.kind, spans.dtype.kind} <= {"i"}:

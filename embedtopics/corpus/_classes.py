@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from embedtopics.corpus._texts import compose, is_missing, replace_surrogates
 from embedtopics.decisions import Decision
@@ -79,6 +80,11 @@ def spell_class(value: Any) -> str | None:
     """Return a class as text, or None if there is none."""
     label = read_class(value)
     return None if label is None else str(label)
+
+
+def spell_column(values: pd.Series) -> pd.Series:
+    """Return the classes of a column as text, None where there is none."""
+    return pd.Series([spell_class(value) for value in values.tolist()], values.index, dtype=object)
 
 
 def with_types_of(classes: Iterable[Any], values: Sequence[Any]) -> tuple[list[Any], list[str]]:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.comparison.results import Comparison
+from embedtopics.corpus._classes import spell_column
 from embedtopics.corpus._windows import PASSAGE_COLUMNS
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.plots._colors import NOISE_COLOR
@@ -151,8 +152,7 @@ class _PageData:
             is_missing = np.isnat(moments) | (np.abs(minutes) >= 2**31)
             self.pack("times", np.where(is_missing, _NO_TIME, minutes).astype(np.int32))
         if corpus.group is not None:
-            groups = corpus.group.iloc[rows]
-            names = groups.astype(str).where(groups.notna())
+            names = spell_column(corpus.group.iloc[rows])
             sizes = names.value_counts().sort_index().sort_values(ascending=False, kind="stable")
             self.facts["groups"] = sizes.index.tolist()
             numbers = names.map({name: i for i, name in enumerate(sizes.index, 1)}).fillna(0)

@@ -14,6 +14,7 @@ import numpy as np
 
 from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import Displayed, excerpt, spell_count
+from embedtopics.corpus._classes import spell_column
 from embedtopics.corpus._texts import EMPTY, MISSING
 from embedtopics.decisions import Decision
 from embedtopics.evaluation.results import SheetScore
@@ -291,7 +292,7 @@ def _by_group(result: TopicResult) -> list[Section]:
     groups = result.corpus.group
     if groups is None or not result.topics:
         return []
-    names = groups.astype(str).where(groups.notna() & (result.documents.of_row >= 0))
+    names = spell_column(groups).where(result.documents.of_row >= 0)
     sizes = names.value_counts().sort_index().sort_values(ascending=False, kind="stable")
     if len(sizes) < 2:
         return []

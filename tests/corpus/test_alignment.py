@@ -191,6 +191,16 @@ def test_masks_are_aligned(result):
     assert rows_where(result, mask.iloc[ORDER]).nonzero()[0].tolist() == [0, 1, 2, 3]
 
 
+def test_a_condition_finds_all_spellings_of_a_value(texts):
+    towns = ["Malm\u00f6", "Malmo\u0308", " Malm\u00f6", "Ulm", None, "NA"] * 5
+    data = pd.DataFrame({"text": texts, "town": towns})
+    model = _fitted(Corpus(data, text="text"))
+
+    found = rows_where(model.result_, {"town": "Malmo\u0308"})
+
+    assert found.reshape(5, 6).tolist() == [[True, True, True, False, False, False]] * 5
+
+
 @pytest.mark.parametrize("kind", [PartialLabels, ManualLabels])
 def test_labels_of_constraints_are_aligned(texts, parties, kind):
     expected = _fitted(texts, constraints=kind(parties.tolist())).labels_

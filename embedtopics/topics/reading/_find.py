@@ -14,6 +14,7 @@ from embedtopics._utils.checks import checked_choice, is_whole, resolve_seed
 from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._alignment import align_values
+from embedtopics.corpus._classes import read_class
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Encoder, Float64Array, FloatArray, Int64Array
@@ -75,6 +76,10 @@ def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> Boo
         has_value = np.zeros(len(is_selected), dtype=bool)
         for value in values if isinstance(values, (list, tuple, set, frozenset)) else [values]:
             is_equal = (metadata[column] == value).fillna(False).to_numpy(dtype=bool)
+            wanted = read_class(value)
+            if isinstance(wanted, str):  # in any spelling of its letters and spaces
+                spelled = [read_class(cell) for cell in metadata[column].tolist()]
+                is_equal = is_equal | np.array([cell == wanted for cell in spelled])
             if not is_equal.any():
                 frequent = metadata[column].value_counts().index[:12].tolist()
                 remedy = f"frequent values are {', '.join(map(repr, frequent)) or 'none'}"

@@ -95,7 +95,7 @@ def _conflict_note(rows: list[int], n_texts: int, head: str) -> Decision:
     """Return the note on rows that were left out, because equal texts have different labels."""
     message = (
         f"{spell_count(n_texts, 'text has', 'texts have')} different labels in different rows; "
-        f"these {len(rows):,} were left out: {name_rows(rows)}."
+        f"these {len(rows):,} rows were left out: {name_rows(rows)}."
     )
     if head != "multilabel":
         message += " label_conflicts(texts, y) lists them."

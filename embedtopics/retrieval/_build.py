@@ -25,12 +25,14 @@ from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._order import check_order, require_cosine
 from embedtopics.encoders._registry import describe_encoder, resolve_encoder
+from embedtopics.encoders.words._storage import save_words
 from embedtopics.errors import EmbedTopicsError, InputError, Remedy
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.retrieval._bm25 import LexicalSettings, build_lexical, lexical_settings
 from embedtopics.retrieval._reader import IndexReader, checked_vectors, encode_texts, write_sum
 from embedtopics.retrieval.dense._build import MIN_RECALL, build_dense
 from embedtopics.retrieval.dense._segment import DenseSettings, open_dense
+from embedtopics.retrieval.storage._catalog import ENCODER
 from embedtopics.retrieval.storage._checks import check_target
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.retrieval.storage._metadata import read_frame
@@ -297,6 +299,8 @@ def _build_in(folder: Path, corpus: Corpus, options: BuildOptions) -> IndexBuild
     }
     collection = Collection.create(folder, settings)
     notes += _write(collection, corpus, prepared, dense, lexical, update=False)
+    if resolved is not None and resolved.learns:  # queries need what it learned from the texts
+        save_words(resolved.uncached, folder / ENCODER)
     return IndexBuild(collection, resolved, (*prepared.decisions, *notes))
 
 

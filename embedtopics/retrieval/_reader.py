@@ -15,6 +15,7 @@ from embedtopics._utils.machine import computed_once
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import check_encoder, encoder_from_settings, resolve_encoder
+from embedtopics.encoders.words._storage import load_words
 from embedtopics.errors import CorruptFileError, InputError, Remedy
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int64Array
@@ -28,7 +29,7 @@ from embedtopics.retrieval._bm25 import (
 from embedtopics.retrieval._records import check_settings
 from embedtopics.retrieval.dense._exact import Nearest, merge_nearest
 from embedtopics.retrieval.dense._segment import ABOUT, VECTORS, DenseSegment, open_dense
-from embedtopics.retrieval.storage._catalog import CATALOG, damage
+from embedtopics.retrieval.storage._catalog import CATALOG, ENCODER, damage
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.retrieval.storage._segments import SegmentView, Snapshot
 
@@ -326,7 +327,7 @@ def stored_encoder(collection: Collection, encoder: Any = None) -> BaseEncoder:
     elif recorded is None:
         raise InputError(f"The encoder of the index ({name}) cannot be loaded by name; {remedy}.")
     else:
-        resolved = encoder_from_settings(recorded)
+        resolved = load_words(collection.folder / ENCODER) or encoder_from_settings(recorded)
     if not resolved.is_fitted:
         expected = f"the fitted encoder of the index ({name}), which is not stored with it"
         raise InputError("encoder", expected, remedy=remedy)

@@ -34,8 +34,8 @@ def articles(toy, tmp_path, monkeypatch):
     pd.DataFrame({"body": texts, "theme": [f"t{t}" for t in themes]}).to_csv(path, index=False)
     known = {"words": WordCounts(2), "hashed": Hashed()}
 
-    def resolve(spec, *, cached):
-        assert cached
+    def resolve(spec, *, cached, all_words):
+        assert cached and all_words
         if isinstance(spec, str) and spec not in known:
             raise InputError(f"no encoder {spec}")
         return resolve_encoder(known[spec] if isinstance(spec, str) else spec)

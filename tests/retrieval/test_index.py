@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from embedtopics.corpus import Corpus
+from embedtopics.encoders import FastTextEncoder, TfidfEncoder
+from embedtopics.errors import CorruptFileError
 from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval.storage._checks import check
 from tests.retrieval.oracle import Passages, Tiny, assert_found, build, plain_fusion
@@ -216,3 +218,35 @@ def test_an_index_that_took_the_place_of_another_is_seen(tmp_path):
     # The same version, the same names of segments, the same passages.
     assert [h.id for h in index.search("cat", 1)] == ["y"]
     assert [h.id for h in index.similar("y", 1, "year == 2")] == ["z"]
+
+
+@pytest.mark.parametrize("encoder", [TfidfEncoder(4), FastTextEncoder(8, epochs=2)])
+def test_an_index_holds_the_words_that_its_encoder_learned(tmp_path, encoder):
+    texts = [f"{words} number {i}" for i in range(20) for words in ("cat dog cats", "car bus cars")]
+    options = {"languages": ["en"], "show_progress": False}
+    index = SearchIndex.build(texts, tmp_path / "index", encoder=encoder, **options)
+    expected = index.search(["cat", "bus", "unheard"], 5, "dense")
+
+    again = SearchIndex.load(tmp_path / "index")
+    found = again.search(["cat", "bus", "unheard"], 5, "dense")
+
+    assert plain(found) == plain(expected)
+    again.add(["a cat on a bus"], show_progress=False)
+    again.save(tmp_path / "copy")
+    copied = SearchIndex.load(tmp_path / "copy", verify=True)
+    copied.compact()
+    again.compact()
+    assert plain(copied.search(["cat"], 5, "dense")) == plain(again.search(["cat"], 5, "dense"))
+    index = SearchIndex.build(texts, tmp_path / "copy", encoder=encoder, overwrite=True, **options)
+    assert plain(index.search(["cat"], 5, "dense"))[0] == plain(expected)[0]
+
+
+def test_an_index_with_a_changed_encoder_of_words_is_damaged(tmp_path):
+    texts = [f"{words} number {i}" for i in range(20) for words in ("cat dog cats", "car bus cars")]
+    SearchIndex.build(texts, tmp_path / "index", encoder="lsa", languages=["en"],
+                      show_progress=False)  # fmt: skip
+    file = tmp_path / "index" / "encoder" / "encoder.json"
+    file.write_text(file.read_text().replace("dog", "dig"))
+
+    with pytest.raises(CorruptFileError):
+        SearchIndex.load(tmp_path / "index").search("cat", 3, "dense")

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from embedtopics._utils.folders import SavedFolder
+from embedtopics._utils.display import one_line
+from embedtopics._utils.folders import SavedFolder, open_saved, write_manifest
 from embedtopics._utils.records import Record, read_record
 from embedtopics.encoders.words._counts import TfidfEncoder, WordEncoder
 from embedtopics.encoders.words._vectors import FastTextEncoder
@@ -79,3 +80,29 @@ def read_words(saved: SavedFolder, path: Path) -> WordEncoder | None:
     if encoder.fingerprint != record.fingerprint:
         raise CorruptFileError(f"{path} is damaged (its encoder is another one); save again")
     return encoder
+
+
+KIND, FORMAT = "encoder of words", 1
+
+
+def save_words(encoder: Any, folder: Path) -> None:
+    """Write a new folder with a fitted encoder of words; other encoders leave none."""
+    folder.mkdir()
+    if write_words(encoder, folder):
+        write_manifest(folder, KIND, FORMAT)
+    else:
+        folder.rmdir()
+
+
+def load_words(folder: Path) -> WordEncoder | None:
+    """Return the encoder that `save_words` wrote; None if there is no such folder."""
+    from safetensors import SafetensorError
+
+    if not folder.is_dir():
+        return None
+    with open_saved(folder, KIND, FORMAT) as saved:
+        try:
+            return read_words(saved, folder)
+        except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
+            message = f"{folder} is damaged ({one_line(error)}); build the index again"
+            raise CorruptFileError(message) from error

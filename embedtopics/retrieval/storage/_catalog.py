@@ -24,6 +24,9 @@ from embedtopics.retrieval.results import Document
 
 CATALOG = "catalog.sqlite"
 SEGMENTS = "segments"
+ENCODER = "encoder"
+"""Folder of an encoder that learned words from the texts, if the index has one."""
+
 SCHEMA_VERSION = 1
 _APPLICATION_ID = 0x45545831
 _PATIENCE = 30.0

@@ -22,6 +22,7 @@ from embedtopics._utils.folders import (
 from embedtopics.errors import CorruptFileError, InputError, Remedy
 from embedtopics.retrieval.storage._catalog import (
     CATALOG,
+    ENCODER,
     SEGMENTS,
     ask,
     damage,
@@ -79,6 +80,8 @@ def _copy_into(source: Path, fresh: Path) -> None:
             for path in fresh.iterdir():
                 path.unlink()
     (fresh / SEGMENTS).mkdir(exist_ok=True)
+    for path in sorted((source / ENCODER).glob("*")):  # it never changes
+        _link(path, fresh / ENCODER / path.name)
     flush_file(fresh / CATALOG)  # after its connections are closed
     for below in sorted((p for p in fresh.rglob("*") if p.is_dir()), reverse=True):
         flush_folder(below)
@@ -134,7 +137,9 @@ def _is_ours(folder: Path) -> bool:
     for path in folder.rglob("*"):
         parts = path.relative_to(folder).parts
         in_segment = parts[0] == SEGMENTS and len(parts) > 1 and is_segment_name(parts[1])
-        if not in_segment and parts not in {(SEGMENTS,), *((name,) for name in catalog)}:
+        is_encoder = parts[0] == ENCODER and len(parts) < 3
+        is_root = parts in {(SEGMENTS,), *((name,) for name in catalog)}
+        if not (in_segment or is_encoder or is_root):
             return False
     return True
 

@@ -20,8 +20,8 @@ def describe_entities(texts: Iterable[str], metadata: pd.DataFrame) -> list[Deci
     They can be meant: a text may be about HTML.
     """
     references = [_first_reference(text) for text in texts]
-    for name in metadata.columns:
-        if not pd.api.types.is_string_dtype(metadata[name]):
+    for name, dtype in metadata.dtypes.items():
+        if not (pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype)):
             continue
         for row, cell in enumerate(metadata[name].tolist()):
             references[row] = references[row] or _first_reference(cell)

@@ -18,10 +18,10 @@ from embedtopics._utils.checks import require
 from embedtopics._utils.display import one_line
 from embedtopics.corpus._readers import DocumentTable
 from embedtopics.corpus.readers._headers import (
-    MOST_COLUMNS,
     MOST_ROWS_ABOVE,
     ROWS_BELOW,
     above_header,
+    check_width,
     header_position,
     name_columns,
 )
@@ -29,8 +29,9 @@ from embedtopics.corpus.readers._opening import File, check_package, open_binary
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 
-MOST_ROWS = 1_048_576
-"""Rows of a sheet in Excel."""
+# The last row and column of a sheet in Excel.
+LAST_ROW = 1_048_576
+LAST_COLUMN = 16_384
 
 _BYTES_OF_CELL = 8
 """Bytes of a reference: a table has one for each cell, also for those that a sheet leaves out."""
@@ -71,6 +72,7 @@ def read_workbook(file: File, encoding: str, limit: int | None) -> DocumentTable
 
     # Find the header among the first rows, each as wide as the sheet.
     places = sorted({*itertools.chain(*sheet.rows)})
+    check_width(file.name, len(places))
     n_first = MOST_ROWS_ABOVE + ROWS_BELOW
     first = [[row.get(place) for place in places] for row in sheet.rows[:n_first]]
     position = header_position(first)
@@ -149,10 +151,10 @@ def _rows(file: File, parser: Any, n_rows: int | None) -> tuple[list[int], list[
         filled = {
             cell["column"]: cell["value"] for cell in cells if cell["value"] not in (None, "")
         }
-        if number > MOST_ROWS or max(filled, default=0) > MOST_COLUMNS:
+        if number > LAST_ROW or max(filled, default=0) > LAST_COLUMN:
             raise InputError(
                 "path",
-                f"a sheet with at most {MOST_ROWS:,} rows and {MOST_COLUMNS:,} columns",
+                f"a sheet with at most {LAST_ROW:,} rows and {LAST_COLUMN:,} columns",
                 found=f"a cell in row {number:,} of {file.name}",
                 remedy="save it again",
             )

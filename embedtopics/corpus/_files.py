@@ -76,6 +76,15 @@ def read_file(path: Path, encoding: str = "utf-8", limit: int | None = None) -> 
     """Read a file of documents, a folder or an archive of files, or a dataset of the hub."""
     if limit is not None and limit < 1:
         raise InputError("limit", "None or at least 1", limit)
+    try:
+        return _read_path(path, encoding, limit)
+    except MemoryError:
+        raise InputError(
+            "path", "files that fit into memory", str(path), "read the first rows with limit"
+        ) from None
+
+
+def _read_path(path: Path, encoding: str, limit: int | None) -> DocumentTable:
     if str(path).startswith("hub:"):
         return _read_hub(str(path), limit)
     path, pattern = _split(path)

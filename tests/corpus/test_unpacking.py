@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from embedtopics.corpus import Corpus
+from embedtopics.corpus import Corpus, _files
 from embedtopics.corpus.readers import _opening
 from embedtopics.errors import InputError
 
@@ -145,21 +145,51 @@ def test_a_file_that_is_read_again_counts_once(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz", "a.json.gz", "a.txt.gz"])
 def test_the_first_rows_of_a_file_above_the_limit_are_read(tmp_path, name):
+    text = "word " * 100 + "end"
     row = {
-        "a.csv.gz": b"word\n",
-        "a.jsonl.gz": b'{"text": "word"}\n',
-        "a.json.gz": b'{"text": "word"},\n',
-        "a.txt.gz": b"word\n",
+        "a.csv.gz": f"{text}\n",
+        "a.jsonl.gz": f'{{"text": "{text}"}}\n',
+        "a.json.gz": f'{{"text": "{text}"}},\n',
+        "a.txt.gz": f"{text}\n",
     }[name]
-    head = {"a.csv.gz": b"text\n", "a.json.gz": b"["}.get(name, b"")
-    (tmp_path / name).write_bytes(gzip.compress(head + row * 40_000 + b"no end"))
+    head = {"a.csv.gz": "text\n", "a.json.gz": "["}.get(name, "")
+    (tmp_path / name).write_bytes(gzip.compress((head + row * 400 + "no end").encode()))
 
-    assert Corpus.from_file(tmp_path / name, limit=3).texts == ("word",) * 3
+    assert Corpus.from_file(tmp_path / name, limit=3).texts == (text,) * 3
 
 
-def test_damage_of_a_member_is_named(tmp_path):
-    content = bytearray(archive({"a.txt": "word " * 300, "b.txt": "another text"}))
-    content[40] ^= 0xFF  # in the packed bytes of the first member
+@pytest.mark.parametrize("name", ["a.txt.gz", "a.csv.gz", "a.jsonl.gz"])
+def test_blank_lines_count_for_more_than_their_bytes(tmp_path, name):
+    head = b'{"text": "a"}\n' if name == "a.jsonl.gz" else b"text\n"
+    (tmp_path / name).write_bytes(gzip.compress(head + b"\n" * (LIMIT // 2)))
+
+    with pytest.raises(InputError) as caught:
+        Corpus(tmp_path / name)
+
+    assert caught.value.parameter == "path"
+
+
+def test_what_does_not_fit_into_memory_is_refused(tmp_path, monkeypatch):
+    def read_too_much(*arguments):
+        raise MemoryError
+
+    monkeypatch.setitem(_files.TABLES, ".txt", read_too_much)
+    (tmp_path / "a.txt").write_text("a text")
+
+    with pytest.raises(InputError) as caught:
+        Corpus(tmp_path / "a.txt")
+
+    assert caught.value.parameter == "path"
+
+
+@pytest.mark.parametrize(
+    ("method", "place"),
+    [(zipfile.ZIP_DEFLATED, 40), (zipfile.ZIP_BZIP2, 40), (zipfile.ZIP_LZMA, 46)],
+)
+def test_damage_of_a_member_is_named(tmp_path, method, place):
+    members = {"a.txt": "word " * 300, "b.txt": "another text"}
+    content = bytearray(archive(members, method))
+    content[place] ^= 0xFF  # in the packed bytes of the first member
     (tmp_path / "a.zip").write_bytes(content)
 
     corpus = Corpus(tmp_path / "a.zip")

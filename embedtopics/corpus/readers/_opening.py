@@ -7,6 +7,7 @@ the limit, because their texts are held in memory together.
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import copy
 import gzip
@@ -31,6 +32,9 @@ MOST_PER_PACKED_BYTE = 20
 
 # Markup of one packed file: a tree of empty elements takes thirty times the memory.
 MOST_MARKUP = 1 << 27
+
+_BYTES_OF_LINE = 8
+"""Bytes that a line counts for beside its own: a blank line costs a reference and time too."""
 
 _PIECE = 4096
 """Bytes that are asked for at once; zipfile unpacks at least what 4,096 packed bytes hold."""
@@ -170,9 +174,43 @@ class _Counted(io.RawIOBase):
         except _DAMAGE as error:
             reason = one_line(error) or type(error).__name__
             raise InputError(self._damaged.format(name=self._name, reason=reason)) from None
-        self._unpacked.add(self._name, len(data))
+        n_lines = data.count(b"\n")
+        self._unpacked.add(self._name, len(data) + _BYTES_OF_LINE * n_lines)
         buffer[: len(data)] = data
         return len(data)
+
+
+class _Bzip2Member:
+    """A member of an archive that is packed by bzip2.
+
+    zipfile would unpack all that 4,096 packed bytes hold, which may be gigabytes.
+    """
+
+    def __init__(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+        packed = copy.copy(info)
+        packed.compress_type = zipfile.ZIP_STORED
+        packed.file_size = info.compress_size
+        del packed.CRC  # it is that of the unpacked bytes
+        self._packed = archive.open(packed)
+        self._unpacker = bz2.BZ2Decompressor()
+        self._stated_crc = info.CRC
+        self._crc = 0
+
+    def read(self, n: int) -> bytes:
+        while not self._unpacker.eof:
+            packed = self._packed.read(_PIECE) if self._unpacker.needs_input else b""
+            if self._unpacker.needs_input and not packed:
+                raise EOFError("it is cut off")
+            data = self._unpacker.decompress(packed, n)
+            if data:
+                self._crc = zlib.crc32(data, self._crc)
+                return data
+        if self._crc != self._stated_crc:
+            raise zipfile.BadZipFile("its checksum is wrong")
+        return b""
+
+    def close(self) -> None:
+        self._packed.close()
 
 
 def open_member(
@@ -183,8 +221,12 @@ def open_member(
     # zipfile would stop at the size that the header states, and not notice that more follows.
     unbounded = copy.copy(info)
     unbounded.file_size = 1 << 62
+    stream: Any
     try:
-        stream = archive.open(unbounded)
+        if info.compress_type == zipfile.ZIP_BZIP2:
+            stream = _Bzip2Member(archive, info)
+        else:
+            stream = archive.open(unbounded)
     except _DAMAGE as error:
         raise InputError(damaged.format(name=name, reason=one_line(error))) from None
     return cast(BinaryIO, io.BufferedReader(_Counted(stream, name, unpacked, damaged), _PIECE))

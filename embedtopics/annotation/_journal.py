@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from embedtopics._utils.folders import flush_folder, only_writer
+from embedtopics.annotation._answers import Records
 from embedtopics.annotation._events import Event, parse_event, text_of_event
 from embedtopics.annotation._journal_lines import LINES_NAME, digest_after, read_lines
 from embedtopics.errors import CorruptFileError, InputError
@@ -53,7 +54,6 @@ COMPANIONS = ("", "-journal", "-wal", "-shm")
 NOT_ACCESSIBLE = (
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_CANTOPEN,
 )
@@ -110,11 +110,12 @@ class Journal:
         self.events, self._digest = _read(self._connection, self.path)
 
     def _convert(self) -> None:
-        """Copy the events of a journal of format 1, which stays as it is."""
+        """Copy the events of a journal of format 1, which stays as it is, if its answers fit."""
         with _reading(self.folder):
             lines = read_lines(self.folder / LINES_NAME)
         self.n_torn = lines.n_torn
         if lines.texts:
+            Records([parse_event(text, n) for n, text in enumerate(lines.texts)])
             self._create(lines.texts)
             self.n_converted = len(self.events)
 
@@ -291,7 +292,13 @@ def _read(connection: sqlite3.Connection, path: Path) -> tuple[list[Event], str]
             raise ValueError("it holds no events")
         return events, digest
     except (sqlite3.Error, ValueError, TypeError) as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in NOT_ACCESSIBLE:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_READONLY:
+            raise InputError(
+                f"{path} was interrupted while it wrote an answer, which has to be undone; open "
+                "that study once, then try again"
+            ) from error
+        if code in NOT_ACCESSIBLE:
             message = f"could not read {path}: {error}; close the study elsewhere and try again"
             raise InputError(message) from error
         raise CorruptFileError(

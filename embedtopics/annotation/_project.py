@@ -137,16 +137,15 @@ class AnnotationProject:
         design = None if design is None else design.checked()
         if kind is not None:
             checked_choice(kind, "kind", KINDS)
-        path = Path(os.path.realpath(folder))
-        has_pairs = pairs
-        if events := read_journal(path):
-            # All answers are checked before a journal of format 1 is copied.
-            has_pairs = Records(events).pairs
-        if pairs and not has_pairs:
-            raise InputError("pairs", "left out: the study in the folder has single texts", pairs)
-        vectors = texts.encode(encoder, has_pairs)
-        journal = Journal(path)
+        journal = Journal(Path(os.path.realpath(folder)))
         try:
+            has_pairs = pairs
+            if journal.events:
+                has_pairs = Records(journal.events).pairs
+            if pairs and not has_pairs:
+                expected = "left out: the study in the folder has single texts"
+                raise InputError("pairs", expected, pairs)
+            vectors = texts.encode(encoder, has_pairs)
             if not journal.events:
                 design = design or StudyDesign().checked()
                 _begin(journal, texts, codebook, design, labels_kind=kind or "single", pairs=pairs)
@@ -278,6 +277,7 @@ class AnnotationProject:
         The previous answer to the text, if any, is valid again.
         """
         records = self.state.records
+        checked_annotator(by)
         with self.state.lock:
             if not records.texts_by.get(by):
                 return None

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import sqlite3
@@ -110,6 +111,29 @@ def test_a_kill_before_the_first_event_leaves_a_new_study(tmp_path):
     journal.close()
     assert len(read_journal(folder)) == 1
     assert [path.name for path in folder.iterdir()] == ["journal.sqlite"]
+
+
+def test_an_interrupted_write_is_undone_when_the_study_is_opened(begin, truth, tmp_path):
+    study = begin()
+    code(study, truth, 3)
+    study.close()
+    path = tmp_path / "study" / "journal.sqlite"
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA cache_size = 1")  # so that a part is on disk before the end
+    connection.execute("BEGIN IMMEDIATE")
+    for n in range(4, 300):
+        connection.execute("INSERT INTO events VALUES (?, ?, ?)", (n, "x" * 2000, ""))
+    shutil.copytree(path.parent, tmp_path / "killed")
+    connection.execute("ROLLBACK")
+    connection.close()
+    assert (tmp_path / "killed" / "journal.sqlite-journal").stat().st_size > 0
+
+    mine = begin(folder="mine")
+    with pytest.raises(InputError, match="open that study once"):
+        mine.merge(tmp_path / "killed")
+    again = begin(labels=None, folder="killed")
+    assert len(again.to_frame()) == 3
+    assert mine.merge(tmp_path / "killed") == 3
 
 
 def test_a_copy_of_an_open_journal_is_complete(path, tmp_path):

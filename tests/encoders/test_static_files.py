@@ -203,3 +203,33 @@ def test_links_out_of_a_static_encoder_are_refused(folder, tmp_path, name, is_ou
     (folder / name).symlink_to(tmp_path / "outside")
     with pytest.raises((ModelLoadError, CorruptFileError), match="link"):
         StaticEncoder(folder)
+
+
+def test_the_measure_and_the_cut_of_a_folder_are_kept(tokenizer, table, texts, tmp_path):
+    StaticEncoder.from_arrays(table, tokenizer, normalize=False).save(tmp_path / "whole")
+    whole = StaticEncoder(tmp_path / "whole").encode(texts)
+    folder = tmp_path / "cut"
+    folder.mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        shutil.copyfile(tmp_path / "whole" / name, folder / name)
+    about = {"similarity_fn_name": "dot", "truncate_dim": 3}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(about))
+
+    encoder = StaticEncoder(folder)
+
+    vectors = encoder.encode(texts)
+    assert encoder.dimensions == 3
+    np.testing.assert_allclose(vectors, whole[:, :3], atol=1e-6)
+    np.testing.assert_allclose(encoder.similarity(vectors, vectors), vectors @ vectors.T, atol=1e-6)
+    assert [decision.name for decision in encoder.decisions] == ["similarity"]
+    encoder.save(tmp_path / "again")
+    again = StaticEncoder(tmp_path / "again")
+    assert again.similarity_fn_name == "dot"
+    np.testing.assert_array_equal(again.encode(texts), vectors)
+
+
+@pytest.mark.parametrize("entries", [{"similarity_fn_name": "jaccard"}, {"truncate_dim": -1}])
+def test_a_measure_or_a_cut_that_is_none_is_refused(folder, entries):
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(entries))
+    with pytest.raises(ModelLoadError):
+        StaticEncoder(folder)

@@ -49,6 +49,7 @@ from embedtopics.encoders._base import (
     slabs,
 )
 from embedtopics.encoders._contract import BaseEncoder
+from embedtopics.encoders._similarity import cosine_instead
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array
 
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 
 KIND, FORMAT = "static encoder", 1
 CONFIG, TABLE, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
+SENTENCE = "config_sentence_transformers.json"
 N_AT_ONCE = 2
 """Number of slabs read at a time: one is averaged on one core while another is tokenized on all. It
 is one where TOKENIZERS_PARALLELISM is "false", as in workers of a batch."""
@@ -163,6 +165,7 @@ class StaticEncoder(BaseEncoder):
         self.name, self.settings = name, {"kind": "static", **self._arguments}
         self.table, self.normalize, self.max_length = files.table, files.normalize, files.max_length
         self.dimensions = int(files.table.shape[1])
+        self.similarity_fn_name = files.similarity
         record = files.config.get(_RECORD) or {}
         self.made_from = dict(record.get("made_from") or {})
         languages = record.get("languages")
@@ -177,9 +180,12 @@ class StaticEncoder(BaseEncoder):
 
     @property
     def decisions(self) -> list[Decision]:
-        """How well a static student agrees with its teacher."""
+        """How well a static student agrees with its teacher, and how vectors are compared."""
+        decisions: list[Decision] = []
+        if self.similarity_fn_name != "cosine" and not self.normalize:
+            decisions.append(cosine_instead(self.name, self.similarity_fn_name))
         if self.made_from.get("method") != "static student":
-            return []
+            return decisions
         from embedtopics.encoders.static._configuration import Origin
 
         origin = parse_record(Origin, json.dumps(self.made_from))
@@ -188,7 +194,7 @@ class StaticEncoder(BaseEncoder):
             f"{origin.n_texts:,} texts; on others its cosine with the vectors of {origin.encoder} "
             f"is {origin.agreement:.2f} on average."
         )
-        return [Decision("encoder", "student", origin.agreement, message)]
+        return [*decisions, Decision("encoder", "student", origin.agreement, message)]
 
     @property
     def static(self) -> StaticEncoder:
@@ -357,6 +363,7 @@ class StaticFiles:
     normalize: bool = True
     max_length: int | None = None
     config: dict[str, Any] = field(default_factory=dict)
+    similarity: str = "cosine"
 
 
 def holds_static_encoder(folder: Path) -> bool:
@@ -370,7 +377,7 @@ def read_static(folder: Path) -> StaticFiles:
     """Read a folder as safetensors and JSON; a `mapping` assigns a row to each token."""
     from safetensors.numpy import load
 
-    from embedtopics.encoders.sentence._configuration import check_links
+    from embedtopics.encoders.sentence._configuration import Prompts, check_links, read_file
     from embedtopics.encoders.static._configuration import Origin, StaticConfiguration
 
     names = (CONFIG, TOKENIZER, TABLE)
@@ -402,8 +409,11 @@ def read_static(folder: Path) -> StaticFiles:
             table = table[mapping]
         if "weights" in tensors:
             table = table * _checked("weights", tensors["weights"], (n_tokens,))[:, None]
-        table = _checked("embeddings", table, (n_tokens, None))
-    return StaticFiles(table, text, bool(read.normalize), read.max_length, config)
+        # Vectors are cut before they are scaled, as those of a transformer.
+        sentence = read_file(Prompts, folder / SENTENCE)
+        table = _checked("embeddings", table[:, : sentence.truncate_dim], (n_tokens, None))
+    similarity = sentence.similarity_fn_name or "cosine"
+    return StaticFiles(table, text, bool(read.normalize), read.max_length, config, similarity)
 
 
 @contextmanager
@@ -467,4 +477,7 @@ def write_static(folder: Path, files: StaticFiles) -> None:
         (fresh / TOKENIZER).write_text(str(tokenizer.to_str()), "utf-8")
         (fresh / CONFIG).write_text(json.dumps(config, indent=4), "utf-8")
         (fresh / "modules.json").write_text(json.dumps(modules, indent=4), "utf-8")
+        if files.similarity != "cosine":
+            content = {"similarity_fn_name": files.similarity}
+            (fresh / SENTENCE).write_text(json.dumps(content, indent=4), "utf-8")
         write_manifest(fresh, KIND, FORMAT)

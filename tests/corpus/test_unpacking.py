@@ -241,6 +241,17 @@ def test_an_office_file_is_refused_above_the_limit(tmp_path, kind, stated):
     assert "got more from a." in str(caught.value)
 
 
+def test_the_body_of_a_document_has_a_limit_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(_opening, "MOST_TAGS", 10)
+    (tmp_path / "a.docx").write_bytes(office_file("docx"))
+
+    with pytest.raises(InputError) as caught:
+        Corpus(tmp_path / "a.docx")
+
+    assert caught.value.parameter == "path"
+    assert "10 tags of packed markup; got more from a.docx" in str(caught.value)
+
+
 def test_a_workbook_with_a_part_of_another_size_is_damaged(tmp_path, monkeypatch):
     monkeypatch.setattr(_opening, "MOST_UNPACKED", 1 << 30)
     content = with_long_part(office_file("xlsx"), PARTS["xlsx"], 100)
@@ -250,10 +261,11 @@ def test_a_workbook_with_a_part_of_another_size_is_damaged(tmp_path, monkeypatch
         Corpus(tmp_path / "a.xlsx")
 
 
+@pytest.mark.parametrize("limit", ["MOST_MARKUP", "MOST_TAGS"])
 @pytest.mark.parametrize("name", ["a.html.gz", "a.xml.gz"])
-def test_packed_markup_has_a_limit_of_its_own(tmp_path, monkeypatch, name):
+def test_packed_markup_has_a_limit_of_its_own(tmp_path, monkeypatch, name, limit):
     pytest.importorskip("lxml")
-    monkeypatch.setattr(_opening, "MOST_MARKUP", 1_000)
+    monkeypatch.setattr(_opening, limit, {"MOST_MARKUP": 1_000, "MOST_TAGS": 1}[limit])
     content = b"<p>" + b"word " * 300 + b"</p>"
     (tmp_path / name).write_bytes(gzip.compress(content))
     (tmp_path / name.removesuffix(".gz")).write_bytes(content)

@@ -15,7 +15,7 @@ from zipfile import ZipFile
 
 from embedtopics.corpus.readers._documents import FileText
 from embedtopics.corpus.readers._markup import local_name
-from embedtopics.corpus.readers._opening import MOST_MARKUP, File, open_member, open_package
+from embedtopics.corpus.readers._opening import File, open_member, open_package, read_markup
 from embedtopics.corpus.readers._symbols import SYMBOL_FONT
 from embedtopics.corpus.readers._tei import parse_xml
 from embedtopics.errors import InputError
@@ -83,14 +83,7 @@ def _part(etree: Any, file: File, archive: ZipFile, name: str) -> Any:
     except KeyError:
         raise InputError(f"{file.name}: is damaged (no part {name!r}); save it again") from None
     with open_member(archive, info, file.name, file.unpacked) as part:
-        content = part.read(MOST_MARKUP + 1)
-    if len(content) > MOST_MARKUP:
-        raise InputError(
-            "path",
-            f"a document with at most {MOST_MARKUP:,} bytes of markup",
-            found=f"more from {file.name}",
-            remedy="divide it",
-        )
+        content = read_markup(file.name, part, is_packed=True)
     root = parse_xml(etree, content)
     if root.getroottree().docinfo.internalDTD is not None:
         raise InputError(

@@ -28,7 +28,7 @@ DELETED = "Deleted passages were left out"
 
 def read_html(lxml: Any, file: File, stream: BinaryIO, encoding: str) -> list[FileText]:
     """Read the main parts of a page, or all of it except menus, forms and scripts."""
-    root = _parse(lxml, file, read_markup(file, stream), encoding)
+    root = _parse(lxml, file, read_markup(file.name, stream, is_packed=file.is_packed), encoding)
     etree = lxml.etree
     title = " ".join(root.findtext(".//title", "").split())
 

@@ -30,8 +30,10 @@ from embedtopics.errors import InputError, Remedy
 MOST_UNPACKED = 1 << 30
 MOST_PER_PACKED_BYTE = 20
 
-# Markup of one packed file: a tree of empty elements takes thirty times the memory.
+# Markup of one packed file, which becomes a tree. An empty element takes thirty times its bytes,
+# and five million tags take half a minute.
 MOST_MARKUP = 1 << 27
+MOST_TAGS = 5_000_000
 
 _BYTES_OF_LINE = 8
 """Bytes that a line counts for beside its own: a blank line costs a reference and time too."""
@@ -257,17 +259,17 @@ def seekable(stream: BinaryIO) -> BinaryIO:
     return stream if stream.seekable() else io.BytesIO(stream.read())
 
 
-def read_markup(file: File, stream: BinaryIO) -> bytes:
-    """Return the bytes of a file that becomes a tree in memory."""
-    if not file.is_packed:
+def read_markup(name: str, stream: BinaryIO, *, is_packed: bool) -> bytes:
+    """Return the bytes of a file, or of a part of it, that becomes a tree in memory."""
+    if not is_packed:
         return stream.read()
     content = stream.read(MOST_MARKUP + 1)
-    if len(content) > MOST_MARKUP:
+    if len(content) > MOST_MARKUP or content.count(b"<") > MOST_TAGS:
         raise InputError(
             "path",
-            f"a file with at most {MOST_MARKUP:,} bytes of markup if it is packed",
-            found=f"more from {file.name}",
-            remedy="unpack it first",
+            f"a file with at most {MOST_MARKUP:,} bytes and {MOST_TAGS:,} tags of packed markup",
+            found=f"more from {name}",
+            remedy="divide it, or unpack it first",
         )
     return content
 

@@ -48,7 +48,7 @@ LONGEST_ENTITY = 1000
 
 def read_xml(etree: Any, file: File, stream: BinaryIO, encoding: str) -> list[FileText]:
     """Read each text of TEI with the fields of its header, or the elements of another file."""
-    root = parse_xml(etree, read_markup(file, stream))
+    root = parse_xml(etree, read_markup(file.name, stream, is_packed=file.is_packed))
     _replace_entities(etree, file, root)
     documents = []
     for tei in root.iter("{*}TEI"):

@@ -26,10 +26,12 @@ MOST_CHARACTERS = 100
 _CLOCK = r":\d{2}(?::\d{2}(?:\.\d{1,9})?)?"
 _ZONE = r"(?:Z|[+-](?:0\d|1[0-4])(?::?[0-5]\d)?)"
 _ZONE_AT_END = re.compile(
-    rf"(?P<before>.*:\d{{2}}.*?)(?P<zone>(?:(?<=[\d ])|(?<=GMT)|(?<=UTC)){_ZONE}| GMT| UTC)"
-    r"(?: \([^()]*\))?(?P<after> \d{4})?"
+    rf"(?P<zone>(?:(?<=[\d ])|(?<=GMT)|(?<=UTC)){_ZONE}| GMT| UTC)"
+    r"(?: \([^()]*\))?(?P<year> \d{4})?$"
 )
-"""A zone after the time of the day, at the end or before the year."""
+"""A zone at the end or before the year."""
+
+_CLOCK_TIME = re.compile(r":\d{2}")
 
 _ISO = "ISO 8601 (like 2021-05-17 or 2021)"
 _SLASHED = "day and month before the year (like 17/05/2021)"
@@ -174,7 +176,7 @@ def _without_zones(
 
     Zones in some rows alone are refused.
     """
-    parts = distinct.map(_ZONE_AT_END.fullmatch)
+    parts = distinct.map(_zone_of)
     has_zone = parts.notna()
     is_local = distinct.str.contains(":") & ~has_zone  # a day alone needs no zone
     _refuse_both(has_zone, is_local, "a time zone in every row or in none", refuse)
@@ -184,7 +186,7 @@ def _without_zones(
     if len(zoned):
         digits = zoned.map(lambda part: part["zone"].strip("ZGMTUC+-: 0"))
         decisions.append(_describe_zone(name, is_utc=not digits.any()))
-        local = zoned.map(lambda part: part["before"] + (part["after"] or ""))
+        local = zoned.map(lambda part: part.string[: part.start()] + (part["year"] or ""))
         distinct = distinct.where(~has_zone, local)
 
     n_rounded = int((texts.str.len() < len("2021-05-17")).sum())
@@ -192,6 +194,13 @@ def _without_zones(
         message = f"{n_rounded} dates in {name} name no day; each stands for its first day."
         decisions.append(Decision("corpus", "dates_without_day", n_rounded, message))
     return distinct, decisions
+
+
+def _zone_of(text: str) -> re.Match[str] | None:
+    """Find the zone of a time, after the clock; a date alone has none."""
+    zone = _ZONE_AT_END.search(text)
+    has_clock = zone is not None and _CLOCK_TIME.search(text, 0, zone.start())
+    return zone if has_clock else None
 
 
 def _describe_zone(name: str, *, is_utc: bool) -> Decision:

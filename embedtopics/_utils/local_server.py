@@ -76,6 +76,12 @@ class Refused(Exception):
         self.status = status
 
 
+def require_server() -> Any:
+    """Return uvicorn, or name the extra that is missing, before hours of work go into a page."""
+    require("starlette.applications", "A local page", "page")
+    return require("uvicorn", "A local page", "page")
+
+
 class LocalServer:
     """Serves the files of a page (``page.html``, ``page.css``, ``page.js``) and its actions.
 
@@ -98,8 +104,7 @@ class LocalServer:
         posts: Mapping[str, Post],
         page: str = "page",
     ) -> None:
-        uvicorn = require("uvicorn", "A local page", "page")
-        require("starlette.applications", "A local page", "page")
+        uvicorn = require_server()
         self.token = secrets.token_urlsafe(24)
         self.package = package
         self.page = page

@@ -213,10 +213,13 @@ def annotate(
 ) -> None:
     """Label texts on a local page while a model learns."""
     from embedtopics._utils.folders import parse_json, read_regular
+    from embedtopics._utils.local_server import require_server
     from embedtopics.annotation import AnnotationProject, serve
     from embedtopics.corpus import Corpus
 
     show.check_target(report, show.PAGE, "--report")
+    if report is None:
+        require_server()
     codes: Any = None if labels is None else opt.names_in(labels)
     if codebook is not None:
         try:

@@ -65,6 +65,12 @@ def test_what_is_refused(file, options, said):
     assert said in line
 
 
+def test_a_missing_extra_is_named_before_texts_are_read(file, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    line = refused("annotate", file.parent / "no.csv", "--labels", "a,b")
+    assert 'A local page needs uvicorn: pip install "embedtopics[page]"' in line
+
+
 def test_a_colleagues_labels_and_the_page_of_the_study(file):
     from embedtopics.annotation import AnnotationProject
 

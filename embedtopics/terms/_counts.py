@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.sparse import csr_matrix
 
-from embedtopics._utils.checks import is_whole
+from embedtopics._utils.checks import is_number, is_whole
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Int32Array, Int64Array
 from embedtopics.terms._rules import is_emoji
@@ -329,7 +329,7 @@ def fewest_documents(min_df: int | float | None, n_documents: int) -> int:
     if min_df is None:
         return 1 if n_documents < 20 else 2 if n_documents <= 10_000 else 5
     is_share = isinstance(min_df, float | np.floating)
-    if min_df < 0 or (is_share and min_df > 1):
+    if not is_number(min_df) or not min_df >= 0 or (is_share and min_df > 1):
         raise InputError("min_df", "a number of documents or a share from 0.0 to 1.0", min_df)
     if min_df > max(n_documents, 1):
         raise InputError("min_df", f"at most the number of texts ({n_documents:,})", min_df)

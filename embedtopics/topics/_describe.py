@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from embedtopics._utils.checks import checked_count
 from embedtopics._utils.display import excerpt, spell_count
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus._texts import repeated_lines
@@ -214,6 +215,7 @@ def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:
     list of list of str
         At most `n_terms` words per topic, best first.
     """
+    n_terms = checked_count(n_terms, "n_terms", 0)
     lists = keywords(
         result.topic_terms,
         result.term_counts,

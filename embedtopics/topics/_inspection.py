@@ -97,6 +97,7 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
     -------
     Inspection
     """
+    corpus = Corpus.of(corpus)
     distinct = corpus.distinct()
     texts = corpus.document_texts()
     n_documents = len(texts)

@@ -21,7 +21,7 @@ from embedtopics.corpus._corpus import Corpus
 from embedtopics.decisions import Decision
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import resolve_encoder
-from embedtopics.errors import InputError, Remedy
+from embedtopics.errors import EmbedTopicsError, InputError, Remedy
 from embedtopics.protocols import (
     Clusterer,
     Encoder,
@@ -62,6 +62,10 @@ Y_NOT_USED = Decision(
     "corpus", "y", False,
     "y is not used; for topics that follow labels pass constraints=PartialLabels(y).",
 )  # fmt: skip
+
+
+class ModelAttributeError(EmbedTopicsError, AttributeError):
+    """A model was asked for what its result has."""
 
 
 class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
@@ -248,6 +252,16 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             weighting=custom_weighting(stages.weighting),
         )
         return self
+
+    def __getattr__(self, name: str) -> Any:
+        """Say where an attribute of the result is: a model was passed in place of its result."""
+        is_public = not name.startswith("_")
+        if is_public and (name in TopicResult.__dataclass_fields__ or hasattr(TopicResult, name)):
+            raise ModelAttributeError(
+                f"a TopicModel has no {name}, which its result has; pass model.result_ of a fitted "
+                "model"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def labels_(self) -> Int32Array:

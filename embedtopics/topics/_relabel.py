@@ -38,11 +38,12 @@ def checked_topic_id(result: TopicResult, topic: Any, parameter: str = "topic") 
     """Return the id of a topic, which may be named by its label, or raise InputError."""
     if isinstance(topic, str):
         topic = next((one.topic_id for one in result.topics if one.label == topic), topic)
-    if is_whole(topic) and 0 <= int(topic) < result.n_topics:
+    n_topics = len(result.topics)
+    if is_whole(topic) and 0 <= int(topic) < n_topics:
         return int(topic)
     expected = "a label or an id of a topic (there are none here)"
-    if result.n_topics:
-        expected = f"a label or an id from 0 to {result.n_topics - 1}"
+    if n_topics:
+        expected = f"a label or an id from 0 to {n_topics - 1}"
     raise InputError(parameter, expected, topic)
 
 

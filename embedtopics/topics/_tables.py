@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from embedtopics._utils.checks import resolve_seed
+from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._classes import spell_class
@@ -77,6 +77,11 @@ def table(
         last, as topic -1. Scored names add keywords_auc and label_worse (whether the name separates
         texts worse than the keywords).
     """
+    n_terms = checked_count(n_terms, "n_terms", 0)
+    n_examples = checked_count(n_examples, "n_examples", 0)
+    n_characters = checked_count(n_characters, "n_characters")
+    if not isinstance(scores, Sequence) or not all(hasattr(one, "by_topic") for one in scores):
+        raise InputError("scores", "a list of what evaluation.score_sheet returns", scores)
     theme_of = {topic: theme.label for theme in result.themes for topic in theme.topics}
     rows = [
         {
@@ -189,6 +194,7 @@ def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
         Columns topic, term, weight (class-TF-IDF), n_documents (distinct documents of the topic
         with the term) and keyword (whether it is a keyword of the topic).
     """
+    n_terms = checked_count(n_terms, "n_terms", 0)
     counts = result.term_counts
     occurs = (counts.counts > 0).astype(np.int32)
     holders = count_by_topic(occurs, result.clustering.labels, result.n_topics).astype(np.int32)
@@ -473,6 +479,7 @@ def report_card(
     seed, n = resolve_seed(random_state), len(result.documents)
     n_rows = int(result.documents.weights.sum())
     truncated = [float(d.value) for d in result.decisions if d.name == "truncated"]
+    n_resamples = checked_count(n_resamples, "n_resamples")
     mean = partial(_mean_row, n_resamples=n_resamples, seed=seed)
     rows = [
         *_of_topics(result, mean),

@@ -99,3 +99,39 @@ def test_a_model_is_made_of_a_result_only(value):
         et.TopicModel.from_result(value)
 
     assert refusal.value.parameter == "result"
+
+
+WRONG = {
+    "term": lambda result: et.topics.concordance(result, 5),
+    "query": lambda result: et.topics.find(result, ["apple", None]),
+    "rows": lambda result: et.topics.mixtures(result, rows=[0, "a"]),
+    "document": lambda result: et.topics.token_topics(result, None),
+    "history": lambda result: et.topics.replay(result, ["merge"]),
+    "n_resamples": lambda result: et.topics.report_card(result, n_resamples=-3),
+    "scores": lambda result: et.topics.table(result, scores=["intruders"]),
+    "n_examples": lambda result: et.topics.table(result, n_examples=1.5),
+    "n_terms": lambda result: et.topics.top_words(result, None),
+    "weighting": lambda result: et.topics.update_terms(result, weighting="bm25"),
+    "min_df": lambda result: et.topics.update_terms(result, min_df="two"),
+    "extra_stop_words": lambda result: et.topics.update_terms(result, extra_stop_words=[1]),
+    "keywords": lambda result: et.topics.with_keywords(result, {0: ["apple"]}),
+}
+
+
+@pytest.mark.parametrize("parameter", WRONG)
+def test_an_argument_of_a_wrong_type_is_refused_by_its_name(parameter, fitted):
+    with pytest.raises(InputError) as refusal:
+        WRONG[parameter](fitted.result_)
+
+    assert refusal.value.parameter == parameter
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [et.topics.table, et.topics.terms, et.plots.map, lambda model: et.topics.merge(model, [0, 1])],
+)
+def test_a_model_in_place_of_its_result_is_told_apart(ask, fitted, model):
+    for passed in (fitted, et.TopicModel()):
+        with pytest.raises(et.EmbedTopicsError, match=r"model\.result_"):
+            ask(passed)
+    assert not hasattr(fitted, "topics") and not hasattr(fitted, "nothing")

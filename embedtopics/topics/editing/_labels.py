@@ -207,9 +207,14 @@ def update_terms(
     extra = None
     if extra_stop_words is not None:
         words = [extra_stop_words] if isinstance(extra_stop_words, str) else extra_stop_words
+        if not isinstance(words, Iterable) or not all(isinstance(word, str) for word in words):
+            raise InputError("extra_stop_words", "a word or a list of words", extra_stop_words)
         if several := [word for word in words if len(word.split()) != 1]:
             raise InputError("extra_stop_words", "single words", several[0])
         extra = list(dict.fromkeys(usual_letters(word.strip().lower()) for word in words))
+    if weighting is not None and not hasattr(weighting, "fit"):
+        expected = "an object with fit and transform, such as ClassTfidf()"
+        raise InputError("weighting", expected, weighting)
     changes = {
         "stop_words": None if stop_words is None else checked_stop_words(stop_words),
         "extra_stop_words": extra,
@@ -321,8 +326,14 @@ def replay(
         If an edit cannot be applied; the message names it.
     """
     checked_choice(missing, "missing", ("raise", "skip"))
-    weighting = history.weighting if isinstance(history, TopicResult) else None
-    edits = list(history.history if isinstance(history, TopicResult) else history)
+    weighting = None
+    recorded: Any = history
+    if isinstance(history, TopicResult):
+        weighting, recorded = history.weighting, history.history
+    edits = list(recorded) if isinstance(recorded, Iterable) else [recorded]
+    for edit in edits:
+        if not isinstance(edit, Edit):
+            raise InputError("history", "an edited result, or edits of its history", edit)
     for step, edit in enumerate(edits, start=1):
         name = f"{edit.name} ({edit.message})" if edit.message else edit.name
         skipped = "it is a remark"

@@ -189,8 +189,9 @@ def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicRes
     length one. A merged topic holds at most twice the mean number of texts of the topics that are
     left, unless seeded topics leave no other choice.
     """
-    if not is_count(n_topics) or n_topics > result.n_topics:
-        expected = f"from 2 to {result.n_topics}, the number of topics"
+    n_before = len(result.topics)
+    if not is_count(n_topics) or n_topics > n_before:
+        expected = f"a whole number from 2 to {n_before}, the number of topics"
         raise InputError("n_topics", expected, n_topics, "for more, use split or at_resolution")
     if n_topics == 1 and result.n_topics > 1:
         _refuse_one_topic("n_topics", result.n_topics)

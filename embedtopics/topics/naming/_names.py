@@ -151,10 +151,17 @@ def with_keywords(result: TopicResult, keywords: Keywords | Mapping[int, Any]) -
         If a list is missing or holds unknown terms.
     """
     if not isinstance(keywords, Mapping):
-        if len(keywords) != result.n_topics:
+        is_list = isinstance(keywords, Sequence) and not isinstance(keywords, str)
+        if not is_list or len(keywords) != result.n_topics:
             expected = f"a list of (term, score) for each of the {result.n_topics} topics"
             raise InputError("keywords", expected, keywords)
         keywords = dict(enumerate(keywords))
+    for row in keywords.values():
+        is_pairs = isinstance(row, Sequence) and not isinstance(row, str)
+        if not is_pairs or not all(
+            isinstance(pair, tuple | list) and len(pair) == 2 for pair in row
+        ):
+            raise InputError("keywords", "lists of (term, score)", row)
     lists = {checked_topic_id(result, topic): row for topic, row in keywords.items() if row}
     unknown = {term for row in lists.values() for term, _ in row} - set(result.term_counts.terms)
     if unknown:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -168,7 +168,10 @@ def find(
         If a query holds no term of the result (the error lists similar terms), or cannot be
         encoded.
     """
-    queries = [query] if isinstance(query, str) else list(query)
+    queries = [query] if isinstance(query, str) or not isinstance(query, Iterable) else list(query)
+    for one_query in queries:
+        if not isinstance(one_query, str):
+            raise InputError("query", "a text, or several texts", one_query)
     checked_choice(by, "by", ("auto", "embeddings", "terms"))
     if by == "auto":
         has_encoder = isinstance(result.settings.get("encoder_settings"), dict)

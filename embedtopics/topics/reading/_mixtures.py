@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
+from embedtopics._utils.checks import is_whole
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
 from embedtopics.terms._counts import count_by_topic
@@ -91,7 +92,7 @@ def token_topics(result: TopicResult, document: int) -> TokenMixture:
     InputError
         As in `mixtures`.
     """
-    (row,) = _checked_rows([document], len(result.documents.of_row))
+    (row,) = _checked_rows([document], len(result.documents.of_row), "document")
     which, text = result.documents.of_row[[row]], result.corpus.texts[row] or ""
     words = _select_documents(result.tokens.ids, result.tokens.offsets, which[which >= 0])
     tokens = tuple(result.tokens.words[i] for i in words[0])
@@ -278,8 +279,10 @@ def _select_documents(ids: Int32Array, offsets: Int64Array, documents: Int64Arra
     return ids[position], ends
 
 
-def _checked_rows(rows: Iterable[int], n_rows: int) -> Int64Array:
-    numbers = np.array(list(rows), dtype=np.int64)
-    if ((numbers < 0) | (numbers >= n_rows)).any():
-        raise InputError("rows", f"from 0 to {n_rows - 1}, the rows of the input", rows)
-    return numbers
+def _checked_rows(rows: Any, n_rows: int, parameter: str = "rows") -> Int64Array:
+    """Return row numbers, (n_selected,), or refuse what is no number of a row."""
+    numbers = list(rows) if isinstance(rows, Iterable) and not isinstance(rows, str) else [rows]
+    for number in numbers:
+        if not is_whole(number) or not 0 <= number < n_rows:
+            raise InputError(parameter, f"numbers of rows from 0 to {n_rows - 1}", number)
+    return np.array(numbers, dtype=np.int64)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import erfc
 
-from embedtopics._utils.checks import resolve_seed
+from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
@@ -73,6 +73,8 @@ def concordance(
     InputError
         If no document holds the term (the error lists similar terms).
     """
+    if not isinstance(term, str):
+        raise InputError("term", "a text of one or several words", term)
     tokens = result.tokens
     words = words_of(normalize_text(term), tokens.rules)
     positions, documents = find_phrase(tokens, words)
@@ -183,6 +185,7 @@ def keyness(
     Log-odds with an informative Dirichlet prior (Monroe, Colaresi and Quinn 2008, "Fightin' Words",
     equations 16 to 22), which has as many words as the smaller side.
     """
+    n_terms = checked_count(n_terms, "n_terms", 0)
     sides = _weights(result, target, reference)
     counts, lengths = result.term_counts.counts, result.term_counts.lengths.astype(np.int64)
     counted = [np.asarray(counts.T @ weights) for weights in sides]

@@ -157,7 +157,7 @@ def test_bad_rows(phrased):
     for rows in ([-1], [10_000]):
         with refuses("rows"):
             topics.mixtures(phrased, rows=rows)
-    with refuses("rows"):
+    with refuses("document"):
         topics.token_topics(phrased, 10_000)
 
 

@@ -283,11 +283,12 @@ class BaseEncoder:
         if y is not None:
             expected = f"left out, because {self.name or type(self).__name__} learns nothing in fit"
             raise InputError("y", expected, remedy=remedy, found=f"a {type(y).__name__}")
-        for row, text in enumerate([X] if isinstance(X, str) else X):
+        rows = [X] if isinstance(X, str) else X
+        for row, text in enumerate(rows):
             if not isinstance(text, str):
-                kind = type(text).__name__
-                raise InputError("X", "texts, because fit learns nothing", remedy=remedy,
-                                 found=f"a {kind}", row=row)  # fmt: skip
+                expected = "texts, because fit learns nothing"
+                kind = f"a {type(text).__name__}"
+                raise InputError("X", expected, remedy=remedy, found=kind, row=row)
 
     def _check_fitted(self) -> None:
         if not self.is_fitted:

@@ -7,10 +7,11 @@ that a file adds has an effect.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from embedtopics.decisions import Decision
 from embedtopics.errors import CorruptFileError
 
 LONGEST_PROBLEM = 300
@@ -24,6 +25,19 @@ class Record(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class DecisionRecord(Record):
+    """The fields of a `Decision`."""
+
+    stage: str
+    name: str
+    value: Any
+    message: str
+
+    def decision(self) -> Decision:
+        """Return the decision."""
+        return Decision(self.stage, self.name, self.value, self.message)
 
 
 class ForeignRecord(BaseModel):

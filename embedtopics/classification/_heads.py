@@ -39,6 +39,10 @@ class LinearHead:
 
     def scores(self, vectors: Any) -> Float64Array:
         """Return the scores of vectors, (n_texts, n_outputs)."""
+        width = self.weights.shape[1]
+        if vectors.shape[1] != width:
+            expected = f"that of the fit, whose vectors have {width} dimensions"
+            raise InputError("encoder", expected, found=f"{vectors.shape[1]} dimensions")
         return np.asarray(vectors @ self.weights.T + self.bias, dtype=np.float64)
 
 

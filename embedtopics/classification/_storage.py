@@ -22,19 +22,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from embedtopics._utils.folders import (
     is_kind,
     open_saved,
-    parse_json,
     replacing_folder,
+    stays_inside,
     write_manifest,
 )
 from embedtopics._utils.machine import package_versions
+from embedtopics._utils.records import AnyRecord, read_record
 from embedtopics.classification._heads import Calibration, LinearHead
 from embedtopics.classification._pairs import PairEncoder, load_trained
-from embedtopics.decisions import Decision
+from embedtopics.classification._records import ClassifierRecord
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._registry import encoder_from_settings, recorded_encoder, resolve_encoder
 from embedtopics.encoders.words._counts import WordEncoder
@@ -67,13 +69,35 @@ def write_folder(
         write_manifest(fresh, kind, FORMAT)
 
 
-def read_folder(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the JSON and arrays of `write_folder`."""
+def read_folder(
+    path: Path, kind: str, record: type[AnyRecord]
+) -> tuple[AnyRecord, dict[str, npt.NDArray[Any]]]:
+    """Return the record and the arrays of `write_folder`."""
     from safetensors.numpy import load
 
     with open_saved(path, kind, FORMAT) as saved, refuse_damage(path):
-        about: dict[str, Any] = {**parse_json(saved.streams[ABOUT].read())}
+        about = read_record(record, saved.streams[ABOUT].read(), path / ABOUT)
         return about, load(saved.streams[ARRAYS].read())
+
+
+def checked_head(kind: str, n_classes: int, arrays: Mapping[str, npt.NDArray[Any]]) -> LinearHead:
+    """Return the head of saved arrays; ValueError unless it fits the classes."""
+    weights, bias = arrays["weights"], arrays["bias"]
+    n_outputs = n_classes - (kind == "ordinal")
+    if weights.ndim != 2 or len(weights) != n_outputs or bias.shape != (n_outputs,):
+        raise ValueError("its head does not fit its classes")
+    for array in (weights, bias):
+        if array.dtype.kind != "f" or not np.isfinite(array).all():
+            raise ValueError("its head holds values that are no finite numbers")
+    return LinearHead(kind, weights, bias)
+
+
+def part_of(path: Path, name: str) -> Path:
+    """Return a subfolder of a saved folder; it must not be a link out of it."""
+    if not stays_inside(path / name, path):
+        message = f"{path / name} is a link out of the folder; replace it by a copy"
+        raise CorruptFileError(message)
+    return path / name
 
 
 def _read_words(path: Path) -> WordEncoder | None:
@@ -89,6 +113,8 @@ def refuse_damage(path: Path) -> Iterator[None]:
 
     try:
         yield
+    except CorruptFileError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, SafetensorError) as error:
         raise CorruptFileError(f"{path} is damaged ({error}); save again") from error
 
@@ -121,7 +147,7 @@ def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
         parameters["random_state"] = None
     log = dict(model.test_log_)
     if is_kind(path, KIND):  # a new fit in the same folder sees the same test sets
-        for name, n_looks in read_folder(path, KIND)[0].get("test_log", {}).items():
+        for name, n_looks in read_folder(path, KIND, ClassifierRecord)[0].test_log.items():
             log[name] = max(log.get(name, 0), n_looks)
     return {
         "parameters": parameters,
@@ -138,34 +164,32 @@ def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
 
 def read_classifier(path: Path, encoder: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the parameters and the fitted attributes of a saved classifier."""
-    about, arrays = read_folder(path, KIND)
+    about, arrays = read_folder(path, KIND, ClassifierRecord)
+    parameters: dict[str, Any] = {**about.parameters.model_dump(), "classes": about.order}
+    kind = about.parameters.head
+    classes = np.array(about.classes)
     with refuse_damage(path):
-        parameters = {"classes": about["order"], **about["parameters"]}
-        kind, classes = parameters["head"], np.array(about["classes"])
-        head = LinearHead(kind, arrays["weights"], arrays["bias"])
-        if head.weights.ndim != 2 or head.bias.shape != (len(classes) - (kind == "ordinal"),):
-            raise ValueError("its head does not fit its classes")
-        attributes = {
+        attributes: dict[str, Any] = {
             "classes_": classes,
-            "method_": about.get("method", parameters["method"]),
-            "head_": head,
-            "calibration_": Calibration(kind, float(arrays["temperature"][0])),
-            "decisions_": tuple(Decision(**decision) for decision in about["decisions"]),
-            "test_log_": {str(name): int(n) for name, n in about["test_log"].items()},
-            **{name: arrays[name] for name in ATTRIBUTES},
+            "method_": about.method or about.parameters.method,
+            "head_": checked_head(kind, len(classes), arrays),
+            "calibration_": Calibration(kind, _checked_temperature(arrays["temperature"])),
+            "decisions_": tuple(record.decision() for record in about.decisions),
+            "test_log_": dict(about.test_log),
+            **_checked_scores(arrays, kind, len(classes)),
         }
-    parameters["encoder"] = recorded_encoder(about["encoder_name"])
+    parameters["encoder"] = recorded_encoder(about.encoder_name)
     if encoder is not None:
         parameters["encoder"] = attributes["encoder_"] = resolve_encoder(encoder, cached=True)
     elif attributes["method_"] != "frozen":
-        attributes["encoder_"] = load_trained(path / ENCODER)
+        attributes["encoder_"] = load_trained(part_of(path, ENCODER))
     elif (words := _read_words(path)) is not None:
         attributes["encoder_"] = words
-    elif about["encoder"] is None:
+    elif about.encoder is None:
         expected = "given, because the folder does not hold the encoder of the fit"
-        raise InputError("encoder", expected, found=about["encoder_name"])
+        raise InputError("encoder", expected, found=about.encoder_name)
     else:
-        saved = encoder_from_settings(about["encoder"])
+        saved = encoder_from_settings(about.encoder)
         attributes["encoder_"] = saved if saved.transformer is None else CachedEncoder(saved)
         parameters["encoder"] = attributes["encoder_"]
     if parameters.get("pairs"):
@@ -177,3 +201,29 @@ def read_classifier(path: Path, encoder: Any) -> tuple[dict[str, Any], dict[str,
 
         attributes["training_report_"] = read_report(path / ENCODER)
     return parameters, attributes
+
+
+def _checked_temperature(array: npt.NDArray[Any]) -> float:
+    """Return the temperature of the calibration, a positive number."""
+    if array.shape != (1,) or array.dtype.kind != "f" or not 0 < array[0] < np.inf:
+        raise ValueError("its temperature is no positive number")
+    return float(array[0])
+
+
+def _checked_scores(
+    arrays: Mapping[str, npt.NDArray[Any]], kind: str, n_classes: int
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of `ATTRIBUTES`; ValueError unless they fit together."""
+    scores, codes, keys = (arrays[name] for name in ATTRIBUTES)
+    n_outputs = n_classes - (kind == "ordinal")
+    if scores.dtype.kind != "f" or scores.ndim != 2 or scores.shape[1] not in (0, n_outputs):
+        raise ValueError("its scores of left-out texts do not fit its classes")
+    shape = (len(scores), n_classes) if kind == "multilabel" else (len(scores),)
+    # Without left-out texts, the codes are empty, of any width.
+    if codes.dtype.kind != "i" or (len(scores) and codes.shape != shape):
+        raise ValueError("its codes of left-out texts do not fit their scores")
+    if codes.size and not 0 <= codes.min() <= codes.max() < max(n_classes, 2):
+        raise ValueError("its codes of left-out texts are no classes")
+    if keys.ndim != 2 or keys.shape[1] != 2 or keys.dtype != np.uint64:
+        raise ValueError("its training texts are no hashes")
+    return {name: arrays[name] for name in ATTRIBUTES}

@@ -23,7 +23,14 @@ from embedtopics.classification._heads import (
     grouped_folds,
 )
 from embedtopics.classification._pairs import RATE_OF_WIDTH, learn_batches, step_settings
-from embedtopics.classification._storage import read_folder, refuse_damage, write_folder
+from embedtopics.classification._records import TokenClassifierRecord
+from embedtopics.classification._storage import (
+    checked_head,
+    part_of,
+    read_folder,
+    refuse_damage,
+    write_folder,
+)
 from embedtopics.encoders._base import readable, require_torch
 from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_checkpoint
@@ -243,22 +250,25 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
             If the folder is damaged, was written by a newer version, or holds no token classifier.
         """
         path = Path(folder).expanduser()
-        about, arrays = read_folder(path, KIND)
-        with refuse_damage(path):
-            model = cls(**{name: about[name] for name in ("method", "training", "random_state")})
-            model.classes_ = np.array([str(name) for name in about["classes"]])
-            length = int(about["max_length"])
-            if model.method == "frozen":
-                model.head_ = LinearHead("softmax", arrays["weights"], arrays["bias"])
-                if model.head_.bias.shape != model.classes_.shape:
-                    raise ValueError("its head does not fit its classes")
+        about, arrays = read_folder(path, KIND, TokenClassifierRecord)
+        model = cls(method=about.method, training=about.training, random_state=about.random_state)
+        model.classes_ = np.array(about.classes)
         if model.method == "frozen":
-            encoder = encoder_from_settings(about["encoder"]) if encoder is None else encoder
+            with refuse_damage(path):
+                model.head_ = checked_head("softmax", len(about.classes), arrays)
+            encoder = encoder_from_settings(about.encoder) if encoder is None else encoder
             model.encoder = model.encoder_ = transformer_of(encoder)
             model._reader = _reader_of(model.encoder_)
         else:
-            model.encoder = path / MODEL
-            model._reader = _trained_reader(read_checkpoint(path / MODEL), length)
+            model.encoder = part_of(path, MODEL)
+            checkpoint = read_checkpoint(model.encoder)
+            limit = checkpoint.position_limit
+            model._reader = _trained_reader(checkpoint, about.max_length)
+            with refuse_damage(path):
+                if model._reader.model.config.num_labels != len(about.classes):
+                    raise ValueError("its model does not fit its classes")
+                if limit is not None and about.max_length > limit:
+                    raise ValueError(f"its model reads at most {limit} tokens")
         return model
 
 

@@ -39,7 +39,7 @@ _BYTES_OF_LINE = 8
 """Bytes that a line counts for beside its own: a blank line costs a reference and time too."""
 
 _PIECE = 4096
-"""Bytes that are asked for at once; zipfile unpacks at least what 4,096 packed bytes hold."""
+"""Packed bytes that are read at once; zipfile unpacks all that so many hold of LZMA."""
 
 _DAMAGE = (
     OSError, EOFError, RuntimeError, NotImplementedError, ValueError, MemoryError,
@@ -155,8 +155,11 @@ def check_path(path: Path) -> None:
 class _Counted(io.RawIOBase):
     """Bytes of a packed stream, counted as they are unpacked."""
 
-    def __init__(self, stream: Any, name: str, unpacked: Unpacked, damaged: str) -> None:
+    def __init__(
+        self, stream: Any, name: str, unpacked: Unpacked, damaged: str, *, piece: int = 1 << 16
+    ) -> None:
         self._stream = stream
+        self._piece = piece  # bytes that are asked for at once
         self._name = name
         self._unpacked = unpacked
         self._damaged = damaged  # the message of an error, with the fields name and reason
@@ -170,7 +173,7 @@ class _Counted(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         try:
-            data = self._stream.read(min(len(buffer), _PIECE))
+            data = self._stream.read(min(len(buffer), self._piece))
         except InputError:
             raise
         except _DAMAGE as error:
@@ -231,7 +234,9 @@ def open_member(
             stream = archive.open(unbounded)
     except _DAMAGE as error:
         raise InputError(damaged.format(name=name, reason=one_line(error))) from None
-    return cast(BinaryIO, io.BufferedReader(_Counted(stream, name, unpacked, damaged), _PIECE))
+    piece = _PIECE if info.compress_type == zipfile.ZIP_LZMA else 1 << 16
+    counted = _Counted(stream, name, unpacked, damaged, piece=piece)
+    return cast(BinaryIO, io.BufferedReader(counted, piece))
 
 
 @contextmanager
@@ -300,8 +305,10 @@ def check_package(file: File, archive: zipfile.ZipFile) -> None:
         with open_member(archive, info, file.name, file.unpacked) as part:
             while piece := part.read(1 << 16):
                 n_bytes += len(piece)
-                # UTF-16 has a zero byte beside each letter.
-                if is_xml and b"<!DOCTYPE" in (end + piece).replace(b"\0", b""):
+                text = end + piece
+                if b"\0" in text:  # UTF-16 has one beside each letter
+                    text = text.replace(b"\0", b"")
+                if is_xml and b"<!DOCTYPE" in text:
                     raise InputError(
                         f"{file.name}: declares entities of its own, which no office program does; "
                         "save it again"

@@ -11,10 +11,13 @@ import pandas as pd
 from scipy.special import ndtri, stdtrit
 
 from embedtopics._utils.checks import checked_between, checked_choice
+from embedtopics._utils.display import spell_count
 from embedtopics.corpus._classes import spell_class
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.inference._measurement import Measurement
+from embedtopics.inference._sample import Sample
 from embedtopics.inference.results import LabelPlan, MeasuredShare, MeasuredShares, Variance
 from embedtopics.protocols import Float64Array, Int64Array
 
@@ -23,6 +26,19 @@ PERIODS = {"year": "Y", "quarter": "Q", "month": "M", "week": "W", "day": "D"}
 MIN_RARE = 5
 """With fewer gold rows of the rarer kind in a group, predictions do not narrow its interval further
 than they narrow that of all rows."""
+
+
+SHRINK = 6
+"""Gold rows as which the factor of all rows counts in a group that it harms."""
+
+EXPECTED_ROWS = 9
+"""Gold rows of which a stratum has as many more of a kind as it has overall, half a row at most."""
+
+LEVEL_OF_TESTS = 0.95
+"""Confidence of the intervals that give p-values, whatever the confidence of those shown."""
+
+NO_VARIANCE = 1e-24
+"""Variance of a mean, relative to its square, that is a rounding error."""
 
 
 def shares(
@@ -56,7 +72,8 @@ def shares(
     -----
     Prediction-powered inference with tuned power (Angelopoulos, Duchi and Zrnic 2023, "PPI++"), by
     the probabilities of the gold rows: mean of gold, plus the mean of all predictions less the mean
-    of those of gold rows, times a factor from 0 to 1. Intervals treat the rows as a sample of rows
+    of those of gold rows, times a factor from 0 to 1. A group that this factor would harm has its
+    own, shrunk towards it. Intervals treat the rows as a sample of rows
     of their kind. Those of shares are Wilson's, for the number of trials that has the variance of
     the estimate (Franco et al. 2019), with Student's t for the effective number of gold units.
     """
@@ -65,19 +82,43 @@ def shares(
     n_cells = max(len(names), 1)
     rows: list[MeasuredShare] = []
     correlations: dict[Any, Float64Array] = {}
+    ends: dict[Any, Float64Array] = {}
     for column, name in enumerate(measurement.classes or (None,)):
         estimates = _Cells(measurement, column, cells, n_cells)
         correlations[name] = estimates.correlations()
+        at_95 = []
         for cell in range(n_cells):
-            rows.append(estimates.row(cell, names[cell] if names else None, name, confidence))
+            group = names[cell] if names else None
+            rows.append(estimates.row(cell, group, name, confidence))
+            row = estimates.row(cell, group, name, LEVEL_OF_TESTS)
+            at_95.append((row.low, row.high))
+        ends[name] = np.array(at_95)
     return MeasuredShares(
         tuple(rows),
-        measurement.decisions,
+        (*measurement.decisions, *_notes_on_groups(rows)),
+        ends=ends,
         name=measurement.name,
         by=() if by is None else (by,) if isinstance(by, str) else tuple(by),
         confidence=confidence,
         correlations=correlations,
     )
+
+
+def _notes_on_groups(rows: Sequence[MeasuredShare]) -> list[Decision]:
+    """Name the groups without an estimate, and those whose gold values are all equal."""
+    empty = list(dict.fromkeys(str(row.group) for row in rows if row.n_gold < 2))
+    equal = [str(row.group) for row in rows if row.n_gold >= 2 and np.isnan(row.low)]
+    decisions = []
+    if empty:
+        shown = ", ".join(empty[:5]) + (", ..." if len(empty) > 5 else "")
+        groups = spell_count(len(empty), "group", "groups")
+        message = f"The estimates of {groups} with fewer than two gold rows are NaN: {shown}."
+        decisions.append(Decision("inference", "groups_without_gold", len(empty), message))
+    if equal:
+        shown = ", ".join(equal[:5]) + (", ..." if len(equal) > 5 else "")
+        message = f"The gold rows of {shown} do not vary between units, so intervals are NaN."
+        decisions.append(Decision("inference", "equal_gold", len(equal), message))
+    return decisions
 
 
 def groups_of(data: pd.DataFrame, by: Any, every: str) -> tuple[list[Any], Int64Array]:
@@ -111,6 +152,28 @@ class _Contributions(NamedTuple):
     gold_by_unit: Float64Array
     shift_by_unit: Float64Array
 
+    def factors(
+        self,
+        n_gold: Int64Array | None = None,
+        whole: _Contributions | None = None,
+        n_whole: int = 0,
+    ) -> Float64Array:
+        """Return the factor of the predictions, from 0 to 1, with the least variance, (n_cells,).
+
+        Cells of few gold rows have a factor nearer to that of the whole, which counts as some gold
+        rows more. Variances of means are those of rows over the number of gold rows.
+        """
+        covariance = (self.gold_by_unit * self.shift_by_unit).sum(axis=0)
+        variance = np.square(self.shift_by_unit).sum(axis=0)
+        if whole is not None and n_gold is not None:
+            covariance_of_whole = (whole.gold_by_unit * whole.shift_by_unit).sum()
+            variance_of_whole = np.square(whole.shift_by_unit).sum()
+            covariance = n_gold**2 * covariance + SHRINK * n_whole * covariance_of_whole
+            variance = n_gold**2 * variance + SHRINK * n_whole * variance_of_whole
+        ratio = np.zeros(len(variance))
+        np.divide(-covariance, variance, out=ratio, where=variance > 0)
+        return np.clip(ratio, 0.0, 1.0)
+
 
 class _Cells:
     """The estimates of one column of a measurement in all cells."""
@@ -126,12 +189,8 @@ class _Cells:
         # Tune the power of the predictions on all rows together: the factor from 0 to 1 that
         # minimizes the variance of the corrected mean.
         one_cell = np.zeros(len(truth), dtype=np.int64)
-        whole = self._contributions(truth, predicted, one_cell, 1)
-        shift_variance = float(np.square(whole.shift_by_unit).sum())
-        factor = 0.0
-        if shift_variance > 0:
-            covariance = float((whole.gold_by_unit * whole.shift_by_unit).sum())
-            factor = min(max(-covariance / shift_variance, 0.0), 1.0)
+        whole = self._contributions(self.sample, truth, predicted, one_cell, 1)
+        factor = whole.factors()
 
         # Ratio of the variances without and with predictions.
         corrected = whole.gold_by_unit + factor * whole.shift_by_unit
@@ -139,17 +198,29 @@ class _Cells:
         self.gain = max(1.0, np.square(whole.gold_by_unit).sum() / corrected_variance)
 
         # The estimates of the cells. A unit with rows in several cells correlates them.
-        parts = self._contributions(truth, predicted, cells, n_cells)
+        is_gold = self.sample.is_gold
+        parts = self._contributions(self.sample, truth, predicted, cells, n_cells)
         corrected = parts.gold_by_unit + factor * parts.shift_by_unit
-        smoothing = self._smoothing(truth, cells, n_cells)
+
+        # Where this factor does harm, a cell has one of its own. The others keep it: a factor that
+        # is tuned to few rows makes their intervals too narrow.
+        variance_of_gold = np.square(parts.gold_by_unit).sum(axis=0)
+        is_harmed = np.square(corrected).sum(axis=0) > variance_of_gold
+        if n_cells > 1 and is_harmed.any():
+            n_gold = np.bincount(cells[is_gold & (cells >= 0)], minlength=n_cells)
+            own = parts.factors(n_gold, whole, int(is_gold.sum()))
+            factor = np.where(is_harmed, own, factor)
+            corrected = parts.gold_by_unit + factor * parts.shift_by_unit
         self.gold = parts.gold
-        self.gold_variance = np.square(parts.gold_by_unit).sum(axis=0) + smoothing
+        self.gold_variance = variance_of_gold
         self.value = parts.gold + factor * parts.shift
         self.covariance = corrected.T @ corrected
+
+        smoothing = self._smoothing(truth, cells, n_cells, float(whole.gold[0]))
+        self.gold_variance = self.gold_variance + smoothing
         np.fill_diagonal(self.covariance, self.covariance.diagonal() + smoothing)
 
         # The part of the variance that more gold rows would reduce.
-        is_gold = self.sample.is_gold
         holds_gold = self.sample.by_unit(is_gold[:, None].astype(np.float64))[:, 0] > 0
         self.variance_of_gold = np.square(corrected[holds_gold]).sum(axis=0) + smoothing
 
@@ -171,11 +242,15 @@ class _Cells:
         self.naive = _means(measurement.naive[:, column], np.ones(len(truth)), cells, n_cells)
         self.df = self.sample.effective_units(_columns(self.sample.weight, cells, n_cells)) - 1
 
+    @staticmethod
     def _contributions(
-        self, truth: Float64Array, predicted: Float64Array, cells: Int64Array, n_cells: int
+        sample: Sample,
+        truth: Float64Array,
+        predicted: Float64Array,
+        cells: Int64Array,
+        n_cells: int,
     ) -> _Contributions:
         """Return the mean of the gold values and the shift of each cell, and their parts."""
-        sample = self.sample
         equal = np.ones(len(truth))
         mean_truth = _means(truth, sample.weight, cells, n_cells)
         mean_of_gold = _means(predicted, sample.weight, cells, n_cells)
@@ -200,11 +275,14 @@ class _Cells:
             shift_by_unit=sample.by_unit(all_parts - gold_parts),
         )
 
-    def _smoothing(self, truth: Float64Array, cells: Int64Array, n_cells: int) -> Float64Array:
+    def _smoothing(
+        self, truth: Float64Array, cells: Int64Array, n_cells: int, overall: float
+    ) -> Float64Array:
         """Return the increase in variance by half a gold row more of each kind, (n_cells,).
 
         If chance draws few rows of a class from a stratum, the variance of its share is estimated
-        too small, and as 0 if it draws none. Numbers have no such kinds.
+        too small, and as 0 if it draws none. Of a kind that is rare `overall`, less than half a row
+        is to be expected. Numbers have no such kinds.
         """
         stratum = self.sample.stratum
         n_strata = int(stratum.max()) + 1
@@ -225,7 +303,9 @@ class _Cells:
 
         # The variance of a share, p (1 - p) / (n - 1), with the smoothed p less with the observed.
         share = n_hits / np.maximum(n_gold, 1)
-        smoothed = (n_hits + 0.5) / (n_gold + 1)
+        more_hits = min(0.5, EXPECTED_ROWS * overall)
+        more_misses = min(0.5, EXPECTED_ROWS * (1 - overall))
+        smoothed = (n_hits + more_hits) / (n_gold + more_hits + more_misses)
         increase = smoothed * (1 - smoothed) - share * (1 - share)
         increase = increase / np.maximum(n_gold - 1, 1)
         increase[n_gold == 0] = 0.0
@@ -290,6 +370,8 @@ class _Cells:
         if np.isnan(value) or df <= 0:
             return np.nan, np.nan
         if not self.is_share:
+            if variance <= NO_VARIANCE * value**2:  # equal values say nothing about others
+                return np.nan, np.nan
             reach = float(stdtrit(df, 0.5 + confidence / 2)) * variance**0.5
             return value - reach, value + reach
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,9 @@ from embedtopics.protocols import Float64Array
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+Z_OF_95 = float(ndtri(0.975))
 
 
 class PredictedLabel(str):
@@ -102,12 +105,15 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
     confidence : float
     correlations : mapping of object to float64 ndarray of shape (n_groups, n_groups)
         For each class, how the estimates of the groups correlate.
+    ends : mapping of object to float64 ndarray of shape (n_groups, 2)
+        For each class, the ends of the intervals of 0.95, which give p-values.
     """
 
     name: str
     by: tuple[str, ...] = ()
     confidence: float = 0.95
     correlations: Mapping[Any, Float64Array] = field(default_factory=dict)
+    ends: Mapping[Any, Float64Array] = field(default_factory=dict)
 
     row_type = MeasuredShare
 
@@ -152,19 +158,25 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
         for one, parameter in ((first, "first"), (second, "second")):
             if one not in groups:
                 raise InputError(parameter, f"one of the groups {', '.join(map(str, groups))}", one)
+        if name not in self.correlations:
+            remedy = "estimate them from gold rows"
+            raise InputError("first", "a group of shares that have correlations", first, remedy)
         a, b = groups.index(first), groups.index(second)
         correlation = float(self.correlations[name][a, b])
-        ends = [np.array([row.estimate, row.low, row.high]) for row in (rows[a], rows[b])]
-        (p1, l1, h1), (p2, l2, h2) = (one.tolist() for one in ends)
-        value, low = p1 - p2, p1 - p2 - _together(p1 - l1, h2 - p2, correlation)
-        high = value + _together(h1 - p1, p2 - l2, correlation)
-        # The half of the interval that faces no difference gives the p-value.
-        half = value - low if value > 0 else high - value
+        value = rows[a].estimate - rows[b].estimate
+        low, high = _ends_of_difference(rows[a], rows[b], correlation)
+
+        # The half of the interval of 0.95 that faces no difference gives the p-value.
+        of_tests = [
+            replace(rows[place], low=float(ends[0]), high=float(ends[1]))
+            for place, ends in ((a, self.ends[name][a]), (b, self.ends[name][b]))
+        ]
+        test_low, test_high = _ends_of_difference(of_tests[0], of_tests[1], correlation)
+        half = value - test_low if value > 0 else test_high - value
         score = math.nan
         if half > 0:
-            score = abs(value) / half * float(ndtri(0.5 + self.confidence / 2))
-        p = 2 * float(ndtr(-score))
-        return Contrast(value, low, high, p)
+            score = abs(value) / half * Z_OF_95
+        return Contrast(value, low, high, 2 * float(ndtr(-score)))
 
     def _summary(self) -> str:
         first = []
@@ -180,6 +192,16 @@ def _further(row: MeasuredShare, width: float, confidence: float) -> float:
     allowed = (width / (2 * float(ndtri(0.5 + confidence / 2)))) ** 2 - row.variance.predictions
     total = math.ceil(row.variance.gold * row.n_gold / allowed) if allowed > 0 else math.inf
     return max(0.0, total - row.n_gold)
+
+
+def _ends_of_difference(
+    first: MeasuredShare, second: MeasuredShare, correlation: float
+) -> tuple[float, float]:
+    """Return the ends of the interval of a difference (Zou and Donner 2008)."""
+    value = first.estimate - second.estimate
+    below = _together(first.estimate - first.low, second.high - second.estimate, correlation)
+    above = _together(first.high - first.estimate, second.estimate - second.low, correlation)
+    return value - below, value + above
 
 
 def _together(a: float, b: float, correlation: float) -> float:

@@ -306,3 +306,70 @@ def test_gold_numbers_of_high_predictions_are_questioned():
     gold = np.where(values > 0.8, values, np.nan)
     one = Measurement(gold, values, sampling="random")
     assert "that of all rows" in questioned(one).message
+
+
+def test_groups_that_predictions_harm_are_as_precise_as_by_their_gold_rows():
+    rng = np.random.default_rng(4)
+    size = 4_000
+    side = np.where(np.arange(size) % 5, "clear", "vague")
+    truth = rng.random(size) < 0.3
+    # Predictions of the vague side are noise.
+    error = np.where(side == "clear", 0.03, 0.5)
+    guess = np.where(rng.random(size) < error, ~truth, truth)
+    drawn = np.isin(np.arange(size), rng.choice(size, 400, replace=False))
+    data = pd.DataFrame({"side": side})
+    clear, vague = shares(measured(truth, guess, drawn, data=data), by="side").of(name=True)
+    assert vague.high - vague.low <= 1.05 * (vague.gold_high - vague.gold_low)
+    assert clear.high - clear.low < 0.7 * (clear.gold_high - clear.gold_low)
+
+
+def test_p_values_do_not_depend_on_the_confidence_of_the_intervals():
+    side = np.where(np.arange(N) < 500, "a", "b")
+    one = measured(data=pd.DataFrame({"side": side}))
+    found = [shares(one, by="side", confidence=level) for level in (0.8, 0.95, 0.999)]
+    contrasts = [each.difference("a", "b") for each in found]
+    assert len({contrast.p for contrast in contrasts}) == 1
+    assert contrasts[0].high < contrasts[1].high < contrasts[2].high
+
+
+def test_groups_without_gold_rows_have_no_share_and_no_difference():
+    side = np.where(np.arange(N) < 500, "read", "unread")
+    drawn = DRAWN & (side == "read")
+    found = shares(measured(drawn=drawn, data=pd.DataFrame({"side": side})), by="side")
+    unread = found.of(group="unread", name=True)[0]
+    assert np.isnan([unread.estimate, unread.low, unread.high, unread.gold]).all()
+    contrast = found.difference("read", "unread")
+    assert np.isnan([contrast.value, contrast.low, contrast.high, contrast.p]).all()
+    names = [note.name for note in found.decisions]
+    assert "groups_without_gold" in names and "unread" in found.decisions[-1].message
+
+
+def test_equal_gold_numbers_have_a_mean_without_an_interval():
+    side = np.where(np.arange(N) < 500, "a", "b")
+    values = np.where(side == "a", 0.0, np.random.default_rng(0).normal(size=N))
+    gold = np.where(DRAWN, values, np.nan)
+    one = Measurement(
+        gold, np.zeros(N), sampling="random", data=pd.DataFrame({"side": side}), kind="number"
+    )
+    a, b = shares(one, by="side")
+    assert a.estimate == 0 and np.isnan([a.low, a.high]).all()
+    assert b.low < b.estimate < b.high
+    assert np.isnan(shares(one, by="side").difference("a", "b").p)
+
+
+def test_strata_of_a_rare_class_are_hardly_less_precise_than_their_probabilities():
+    rng = np.random.default_rng(12)
+    size, widths = 5_000, []
+    for _ in range(12):
+        truth = rng.random(size) < 0.03
+        guess = np.where(rng.random(size) < np.where(truth, 0.25, 0.02), ~truth, truth)
+        rows = [rng.choice(np.flatnonzero(guess == k), 70, replace=False) for k in (False, True)]
+        drawn = np.isin(np.arange(size), np.concatenate(rows))
+        chance = np.where(guess, 70 / guess.sum(), 70 / (~guess).sum())
+        by = [
+            row_of(measured(truth, guess, drawn, **how))
+            for how in ({"strata": guess}, {"probability": chance})
+        ]
+        widths.append([row.high - row.low for row in by])
+    of_strata, of_probabilities = np.mean(widths, axis=0)
+    assert of_strata <= 1.9 * of_probabilities

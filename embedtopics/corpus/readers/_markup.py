@@ -24,10 +24,12 @@ _MARKS = re.compile("[\x1d-\x1f]")
 _SPACED = r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _BETWEEN_UNITS = re.compile(
     rf"(?:(?<={_SPACED})|(?<=[.,;:!?\u2026)\]\u201d\xbb]))"
-    r"[\x1d\x1e]*\x1d\x1e[\x1d\x1e]*"
+    r"\x1d\x1e"
     rf"(?={_SPACED}|[(\[\u201c\xab])"
 )
-_AROUND_JOINED = re.compile(r"(?:(?!\n\n)[\s\x1d\x1e])*\x1f(?:(?!\n\n)[\s\x1d-\x1f])*")
+_UNIT_MARKS = re.compile(r"[\x1d\x1e]{2,}")
+_SPACE = re.compile(r"\s+")  # with the marks
+_EMPTY_LINES = re.compile(r"\n{4,}")
 
 
 @dataclass(frozen=True)
@@ -82,11 +84,36 @@ def paragraphs_of(etree: Any, root: Any, markup: ElementKinds) -> list[str]:
             break
         parts.append(re.sub(r"\s+", " ", _MARKS.sub("", text or "")))
 
-    text = _AROUND_JOINED.sub("", "".join(parts))
+    # A run of marks or spaces is replaced as a whole: a pattern that looks for a mark in it would
+    # take quadratic time.
+    text = _EMPTY_LINES.sub("\n\n\n", "".join(parts))
+    text = _SPACE.sub(_join_at_mark, text)
+    text = _UNIT_MARKS.sub(_one_pair, text)
     text = _MARKS.sub("", _BETWEEN_UNITS.sub(" ", text))
     lines = (" ".join(line.split()) for line in text.split("\n"))
     paragraphs = (paragraph.strip() for paragraph in "\n".join(lines).split("\n\n"))
     return list(filter(None, paragraphs))
+
+
+def _join_at_mark(spaces: re.Match[str]) -> str:
+    """Return a run of spaces without those around a mark that joins, up to an empty line."""
+    if "\x1f" not in spaces[0]:
+        return spaces[0]
+    first, *others = spaces[0].split("\n\n")
+    joined = "" if "\x1f" in first else first
+    for part in others:
+        if "\x1f" not in part:
+            joined += f"\n\n{part}"
+        elif part.startswith("\n"):  # a second empty line, which remains
+            joined += "\n\n"
+        else:
+            joined += "\n"
+    return joined
+
+
+def _one_pair(marks: re.Match[str]) -> str:
+    """Return the end and the beginning of a unit that a run of marks holds, or one mark."""
+    return "\x1d\x1e" if "\x1d\x1e" in marks[0] else marks[0][:1]
 
 
 def _around(event: str, node: Any, markup: ElementKinds) -> str:

@@ -156,7 +156,9 @@ class Corpus:
             json or parquet (for millions of texts). Or a txt file with a document on each line, or
             a docx, pdf, html or xml (TEI) file with one in each paragraph. In a folder or an
             archive, each file that is no table is one document; ``talks/{speaker}_{date}.txt``
-            reads metadata from the names. ``hub:org/dataset/split`` downloads.
+            reads metadata from the names. ``hub:org/dataset/split`` downloads. The header of a
+            table may stand below titles. Deletions are left out; of the alternatives of an edition,
+            one is read. Packed files may unpack to a gigabyte, or to 20 times their size.
         text, id, time, group, encoding, limit
             See `Corpus`. Cells of tables such as "NA" are missing texts.
         """

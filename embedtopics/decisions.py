@@ -12,7 +12,7 @@ class Decision:
     Parameters
     ----------
     stage : str
-        Stage that decided: "corpus", "encoder", "neighbors", "reduction", "clustering", "terms".
+        Stage or subpackage that decided, such as "corpus", "encoder", "clustering" or "training".
     name : str
         Short stable key, such as "duplicates" or "truncated".
     value : int, float, str, bool or list of str

@@ -123,16 +123,7 @@ def test_every_system_divides_the_same_vectors_into_as_many(corpus):
             assert figures["ami"] > 0.8 and figures["under_noise"] > 0.8
     table = topic_quality.render({"unseen": ["toy"], "cases": found})
     assert all(system.name in table for system in fast)
-    assert "4 of 4 fits" in table or "2 of 2 fits" in table
-
-
-def test_leiden_and_evoc_are_asked_for_the_nearest_number(corpus):
-    pytest.importorskip("leidenalg")
-    pytest.importorskip("evoc")
-    case = topic_quality.Case(corpus.texts, corpus.embeddings, 42)
-    for system in (topic_quality.leiden, topic_quality.evoc):
-        labels = system(case, 3)
-        assert len(labels) == len(corpus.texts) and labels.min() >= 0
+    assert "2 of 2 fits" in table
 
 
 def test_committed_tables_are_those_of_the_committed_results():
@@ -249,8 +240,8 @@ def test_labels_and_words_of_toy_topics():
         2 / 3, abs=1e-4
     )
     lists = [["apple", "pear", "plum"], ["train", "number0"], ["violin", "cello", "flute"]]
-    # "number0" is above average in every topic or in some; the other seven in one of three.
-    assert topic_words._specific(fit.texts, of_text, lists) in (7 / 8, 1.0)
+    # "number0" is in 9, 9 and 8 texts, above average in two topics; the other seven words in one.
+    assert topic_words._specific(fit.texts, of_text, lists) == 7 / 8
     alike = [[letter + "x" * n for n in range(6)] for letter in "abc"]
     assert topic_words._intrusion(alike, FirstLetters()) == 1.0
     encoder = topic_sets.LatentWords([*fit.texts, "apple train"])

@@ -87,12 +87,12 @@ def regress(
     -----
     With estimates b of the gold rows' values, g of their predictions and a of all predictions, the
     estimate is b + k (a - g) (Chen and Chen 2000, "A unified approach to regression analysis under
-    double-sampling designs"). With a factor k of 1 it is design-based supervised learning (Egami,
-    Hinck, Stewart and Wei 2023); k minimizes the variance of each coefficient, from 0 to 1, as in
-    PPI++ (Angelopoulos, Duchi and Zrnic 2023). A prediction of a covariate in probabilities enters
-    by the expected equations. Standard errors are robust to heteroscedasticity and to dependence
-    within units (HC3), with Student's t for the effective number of gold units. Draws of a
-    measurement add the variance of coefficients over them (Rubin 1987).
+    double-sampling designs"). The factor k minimizes the variance of each coefficient, from 0 to 1,
+    as in PPI++ (Angelopoulos, Duchi and Zrnic 2023). Design-based supervised learning (Egami,
+    Hinck, Stewart and Wei 2023) corrects the outcomes instead. A prediction of a covariate in
+    probabilities enters by the expected equations. Standard errors are robust to heteroscedasticity
+    and to dependence within units (HC3), with Student's t for the effective number of gold units.
+    Draws of a measurement add the variance of coefficients over them (Rubin 1987).
     """
     checked_between(confidence, "confidence", 0, 1)
     by_name = _by_name(measurements)

@@ -32,7 +32,7 @@ SHRINK = 6
 """Gold rows as which the factor of all rows counts in a group that it harms."""
 
 EXPECTED_ROWS = 9
-"""Gold rows of which a stratum has as many more of a kind as it has overall, half a row at most."""
+"""Gold rows with the overall share of a kind that are added to a stratum: half a row at most."""
 
 LEVEL_OF_TESTS = 0.95
 """Confidence of the intervals that give p-values, whatever the confidence of those shown."""

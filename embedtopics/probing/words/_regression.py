@@ -116,11 +116,12 @@ def regress_uses(
     Notes
     -----
     The norm of an estimated coefficient is too large, more so with few uses. The variance of the
-    coefficient, with the correction CR2 for units, is subtracted from its square (Green, Lundberg,
-    Rodriguez and Stewart 2024). Intervals are by a bootstrap of units. p-values are by permutation
-    of the residuals without the effect (Freedman and Lane 1983), divided by their estimated
-    variance; whole units are permuted, and what a covariate explains within units has its sign
-    flipped at random. q-values are those of Benjamini and Hochberg over all words, for each effect.
+    coefficient, with the correction CR2 for units, is subtracted from its square (Green, Hobbs,
+    Avila, Rodriguez, Spirling and Stewart 2025, doi 10.1017/pan.2024.22). Intervals are by a
+    bootstrap of units. p-values are by permutation of the residuals without the effect (Freedman
+    and Lane 1983), divided by their estimated variance; whole units are permuted, and what a
+    covariate explains within units has its sign flipped at random. q-values are those of Benjamini
+    and Hochberg over all words, for each effect.
 
     Examples
     --------

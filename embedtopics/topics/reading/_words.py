@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import erfc
+from scipy.special import erfc, xlogy
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics.corpus._texts import normalize_text
@@ -134,6 +134,9 @@ def _line(
 
 
 MIN_COUNT = 5
+FEW = 5
+"""Occurrences on a side below which it avoids a term that as many of its rows should hold."""
+
 Z_OF_95 = 1.959963984540054
 """Standard errors on each side that hold 95 % of a normal distribution."""
 
@@ -183,7 +186,11 @@ def keyness(
     Notes
     -----
     Log-odds with an informative Dirichlet prior (Monroe, Colaresi and Quinn 2008, "Fightin' Words",
-    equations 16 to 22), which has as many words as the smaller side.
+    equations 16 to 22), which has as many words as the smaller side. The prior hides that a small
+    side avoids a word: for a term that occurs fewer than five times on a side, although five or
+    more of its rows should hold it, the statistic is the signed root of the likelihood ratio of the
+    rows with the term (Dunning 1993, "Accurate methods for the statistics of surprise and
+    coincidence"), if that is larger. Its interval is still that of the log-odds.
     """
     n_terms = checked_count(n_terms, "n_terms", 0)
     sides = _weights(result, target, reference)
@@ -200,16 +207,18 @@ def keyness(
         [one[tested] for one in counted], [one[tested] for one in places], shares[tested],
         lengths[tested],
     )  # fmt: skip
+    is_in = counts[:, tested] > 0
+    rows_with = [np.asarray(is_in.T @ weights) for weights in sides]
+    _test_avoided(measures, [one[tested] for one in counted], rows_with, sides)
     order = np.lexsort((-np.abs(measures["effect"]), -np.abs(measures["statistic"])))
     sign = np.sign(measures["statistic"][order])
     above, below = (order[sign == side][:n_terms] for side in (1, -1))
     shown = np.concatenate([above, below[::-1]])
     columns_shown = tested[shown]
-    is_in = result.term_counts.counts[:, columns_shown] > 0
     columns: dict[str, Any] = {
         "count": [one[columns_shown].astype(np.int64) for one in counted],
         "rate": [1e6 * (counted[i] / np.maximum(places[i], 1))[columns_shown] for i in (0, 1)],
-        "rows": [np.asarray(is_in.T @ weights).astype(np.int64) for weights in sides],
+        "rows": [one[shown].astype(np.int64) for one in rows_with],
     }
     of_sides = {
         f"{name}_{side}": values
@@ -244,6 +253,33 @@ def _log_odds(
     low, high = effect - Z_OF_95 * error, effect + Z_OF_95 * error
     p = np.asarray(erfc(np.abs(z) / np.sqrt(2)))
     return {"effect": effect, "low": low, "high": high, "statistic": z, "p": p}
+
+
+def _test_avoided(
+    measures: dict[str, Float64Array],
+    counts: list[Float64Array],
+    rows_with: list[Float64Array],
+    sides: tuple[Int64Array, Int64Array],
+) -> None:
+    """Test terms that a side avoids by their rows, in place; all are (n_terms,)."""
+    n = [float(side.sum()) for side in sides]
+    share = (rows_with[0] + rows_with[1]) / (n[0] + n[1])
+    ratio = np.zeros(len(share))
+    for with_term, size in zip(rows_with, n, strict=True):
+        ratio += xlogy(with_term, with_term) - xlogy(with_term, size * share)
+        without = size - with_term
+        ratio += xlogy(without, without) - xlogy(without, size * (1 - share))
+    root = np.sqrt(np.maximum(2 * ratio, 0.0))
+
+    # Above 0 for terms of the target, which the reference avoids.
+    is_less = rows_with[0] / n[0] < rows_with[1] / n[1]
+    is_rare = np.where(is_less, counts[0], counts[1]) < FEW
+    is_rare &= share * np.where(is_less, n[0], n[1]) >= FEW
+    sign = np.where(is_less, -1.0, 1.0)
+    z = measures["statistic"]
+    is_avoided = is_rare & (root > np.abs(z)) & (sign * z >= 0)
+    measures["statistic"] = np.where(is_avoided, sign * root, z)
+    measures["p"] = np.asarray(erfc(np.abs(measures["statistic"]) / np.sqrt(2)))
 
 
 def _weights(result: TopicResult, target: Any, reference: Any) -> tuple[Int64Array, Int64Array]:

@@ -150,6 +150,9 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
     2
     """
 
+    _result_was_given = False
+    """Whether the caller chose the result, by `from_result`: then it is what shall be saved."""
+
     def __init__(
         self,
         encoder: str | Encoder | None = None,
@@ -217,6 +220,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         corpus = Corpus.of(X)
         _check_labels(y, len(corpus))
         self._of_fit: tuple[Any, BaseEncoder] | None = None
+        self._result_was_given = False
         resolution = Resolution(self.n_topics, self.min_cluster_size)
         seed = resolve_seed(self.random_state)
         reducer, n_components = _fresh(self.reducer), self.n_components
@@ -317,7 +321,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         from embedtopics.topics._relabel import has_edits
 
         result = self._fitted()
-        if has_edits(result):
+        if has_edits(result) and not self._result_was_given:
             warnings.warn(
                 "the model saves the result of its fit, without the edits made since; to save an "
                 "edited result, use TopicModel.from_result(edited).save(folder)",
@@ -350,7 +354,9 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         if words is not None:
             tokens = dataclasses.replace(result.tokens, rules=WordRules(function=words))
             result = dataclasses.replace(result, tokens=tokens)
-        return cls.from_result(result, encoder=encoder)
+        model = cls.from_result(result, encoder=encoder)
+        model._result_was_given = False
+        return model
 
     @classmethod
     def from_result(
@@ -388,6 +394,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             parameters["ngram_range"] = tuple(parameters["ngram_range"])
         model = cls(encoder=encoder, random_state=settings.get("seed", 0), **parameters)
         model.result_ = result
+        model._result_was_given = True
         return model
 
     def _make_encoder(self, texts: Sequence[str]) -> BaseEncoder:

@@ -91,6 +91,11 @@ def test_a_model_says_that_it_saves_no_edits(fitted, tmp_path):
 
     with pytest.warns(UserWarning, match="from_result"):
         fitted.save(tmp_path / "second")
+    et.TopicModel.from_result(fitted.result_).save(tmp_path / "chosen")  # says nothing
+    loaded = et.TopicModel.load(tmp_path / "first")
+    et.topics.rename(loaded.result_, {0: "Orchard"})
+    with pytest.warns(UserWarning, match="from_result"):
+        loaded.save(tmp_path / "third")
 
 
 @pytest.mark.parametrize("value", [None, "study", et.TopicModel()])

@@ -28,6 +28,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import BaseModel
 from scipy.sparse import csr_matrix
 
 from embedtopics._utils.display import one_line
@@ -39,6 +40,7 @@ from embedtopics._utils.folders import (
     replacing_folder,
     write_manifest,
 )
+from embedtopics._utils.records import parse_record
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._table_files import storable, unique_names
@@ -50,6 +52,7 @@ from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray
 from embedtopics.terms.results import TermCounts, TokenStream, WordRules
 from embedtopics.topics._describe import LEFT_OUT, TEXTS
+from embedtopics.topics._records import ResultRecord, ResultWordsRecord
 from embedtopics.topics.results import (
     Edit,
     Stability,
@@ -66,7 +69,6 @@ PARTS = ("documents", "graph", "clustering", "tokens", "tree", "stability", "con
 SPARSE = ("memberships", "counts", "topic_terms")
 PLAIN = ("topics", "decisions", "settings", "versions", "timings", "history")
 """Fields of a result that ``result.json`` holds under their names."""
-IN_RESULT = ("corpus", "graph", "word_rules", "n_replicates", "constraints", *PLAIN)
 IN_WORDS = ("words", "terms", "stop_words", "function_words")
 COLUMNS = ("text_column", "time_column", "group_column")
 
@@ -208,10 +210,10 @@ def load_result(folder: str | Path) -> TopicResult:
             if name not in saved.streams:
                 unlisted = f"{saved.folder / MANIFEST} does not list {name}"
                 raise CorruptFileError(f"{unlisted}; save again")
-        content = _read(saved, "result.json", partial(_read_json, names=IN_RESULT))
+        content = _read(saved, "result.json", partial(_read_json, record=ResultRecord))
         with ThreadPoolExecutor(1) as thread:
             unpacking = thread.submit(_read, saved, "arrays.arrow", read_arrays)
-            words = _read(saved, "words.json", partial(_read_json, names=IN_WORDS))
+            words = _read(saved, "words.json", partial(_read_json, record=ResultWordsRecord))
             embeddings = _read(saved, "embeddings.npy", partial(np.load, allow_pickle=False))
             rows = _read(saved, "rows.parquet", partial(_read_rows, about=content["corpus"]))
             arrays = unpacking.result()
@@ -239,13 +241,12 @@ def _read(saved: SavedFolder, name: str, reader: Callable[[BinaryIO], Any]) -> A
         ) from error
 
 
-def _read_json(stream: BinaryIO, names: tuple[str, ...]) -> dict[str, Any]:
-    content = parse_json(stream.read())
-    if not isinstance(content, dict):
-        raise ValueError("expected a JSON object")
-    if missing := [name for name in names if name not in content]:
-        raise ValueError(f"missing keys: {', '.join(missing)}")
-    return content
+def _read_json(stream: BinaryIO, record: type[BaseModel]) -> dict[str, Any]:
+    """Return a JSON object after checking all its fields."""
+    content = stream.read()
+    parse_record(record, content)
+    read: dict[str, Any] = parse_json(content)
+    return read
 
 
 def _mapped(stream: BinaryIO) -> Any:

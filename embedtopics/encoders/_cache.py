@@ -75,6 +75,10 @@ class VectorStore:
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(self.path, timeout=LOCK_SECONDS)) as connection, connection:
+            # A view in place of a table may be endless.
+            foreign = "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')"
+            if connection.execute(foreign).fetchone() != (0,):
+                raise sqlite3.DatabaseError("it holds views or triggers")
             yield connection
 
     def read(self, keys: Keys) -> Iterator[tuple[int, Int64Array, FloatArray]]:
@@ -104,6 +108,7 @@ class VectorStore:
                 some = keys[begin : begin + KEYS_A_QUERY]
                 marks = ",".join("?" * len(some))
                 query = f"SELECT key, content FROM vectors WHERE key IN ({marks})"
+                query += " AND typeof(content) = 'blob'"
                 yield from connection.execute(query, some)
 
     def write(self, name: str, keys: Keys, vectors: FloatArray, counts: Int64Array) -> None:

@@ -137,6 +137,7 @@ class Measurement:
         values = column.values
         decisions = list(column.notes("inference", "gold"))
         is_gold = np.array([value is not None for value in values], dtype=np.bool_)
+        _refuse_infinite(values, "gold")
         if is_gold.sum() < 2:
             raise InputError("gold", "given for at least two rows", found=f"{is_gold.sum()}")
         classes = _classes(values, is_gold, checked_choice(kind, "kind", _KINDS))
@@ -155,6 +156,7 @@ class Measurement:
             by_name[key], notes = _with_types_of_gold(aligned, classes, key)
             decisions += notes
         columns = [_prediction(one, classes, n, key) for key, one in by_name.items()]
+        _refuse_infinite(np.hstack(columns).sum(axis=1).tolist(), "predictions")
         is_absent = {key: _is_absent(np.asarray(one)) for key, one in by_name.items()}
         for key, absent in is_absent.items():
             if n_absent := int(absent.sum()):
@@ -328,6 +330,12 @@ class Measurement:
 
 
 _KINDS = ("auto", "class", "number")
+
+
+def _refuse_infinite(values: list[Any], parameter: str) -> None:
+    for row, value in enumerate(values):
+        if isinstance(value, float | np.floating) and np.isinf(value):
+            raise InputError(parameter, "finite", float(value), row=row)
 
 
 def _classes(values: list[Any], is_gold: BoolArray, kind: str) -> tuple[Any, ...] | None:

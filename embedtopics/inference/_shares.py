@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
-from embedtopics._utils.checks import checked_between, checked_choice
+from embedtopics._utils.checks import checked_between, checked_choice, checked_count
 from embedtopics._utils.display import spell_count
 from embedtopics.corpus._classes import spell_class
 from embedtopics.decisions import Decision
@@ -455,6 +455,12 @@ def power(
     """
     if (width is None) == (effect is None):
         raise InputError("width", "given, or effect, but not both", width)
+    checked_count(n_rows, "n_rows", 1)
+    for value, name in ((width, "width"), (effect, "effect")):
+        if value is not None:
+            checked_between(value, name, 0, 1)
+    checked_between(confidence, "confidence", 0, 1)
+    checked_between(power, "power", 0, 1)
     if strata is not None:
         return _stratified(n_rows, width, strata, confidence)
     checked_between(share, "share", 0, 1)

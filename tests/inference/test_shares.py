@@ -373,3 +373,26 @@ def test_strata_of_a_rare_class_are_hardly_less_precise_than_their_probabilities
         widths.append([row.high - row.low for row in by])
     of_strata, of_probabilities = np.mean(widths, axis=0)
     assert of_strata <= 1.9 * of_probabilities
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0, 0.0])
+@pytest.mark.parametrize("parameter", ["width", "effect", "confidence", "power", "n_rows"])
+def test_plans_of_impossible_numbers_are_refused(parameter, value):
+    options = {"n_rows": 500, "width": 0.1} | {parameter: value}
+    if parameter == "effect":
+        del options["width"]
+    with pytest.raises(InputError) as error:
+        power(**options)
+    assert error.value.parameter == parameter
+
+
+def test_infinite_gold_values_and_predictions_are_refused_with_their_row():
+    values = np.random.default_rng(0).normal(size=N)
+    gold = np.where(DRAWN, values, np.nan)
+    last = int(np.flatnonzero(DRAWN)[-1])
+    broken = np.where(np.arange(N) == last, np.inf, gold)
+    predicted = np.where(np.arange(N) == last, np.inf, values)
+    for parameter, pair in (("gold", (broken, values)), ("predictions", (gold, predicted))):
+        with pytest.raises(InputError) as error:
+            Measurement(*pair, sampling="random")
+        assert (error.value.parameter, error.value.row) == (parameter, last)

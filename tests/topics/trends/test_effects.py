@@ -130,7 +130,7 @@ def test_replicates_are_made_of_a_fit(branched):
     again = topics.effects(branched, {"source": source}, replicates=2)
     assert np.array_equal(found.low, again.low)
     by_default = topics.effects(branched, {"source": source})
-    assert by_default.n_replicates == 5 and not by_default.decisions
+    assert by_default.n_replicates == 25 and not by_default.decisions
     foreign = dataclasses.replace(branched, tree=None)
     (note,) = topics.effects(foreign, {"source": source}).decisions
     assert note.name == "no_replicates" and "default stages" in note.message

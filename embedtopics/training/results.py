@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from embedtopics.decisions import Decision
+from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder, Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -185,6 +187,10 @@ class TrainingReport:
         """The trained encoder, loaded from its folder."""
         from embedtopics.encoders._registry import resolve_encoder
 
+        # A report may come from anybody: a name on the hub is no folder of a training run.
+        if not os.path.isdir(os.path.expanduser(self.folder)):
+            expected = "the folder of the trained encoder, which is not there"
+            raise InputError("folder", expected, self.folder, "load the encoder by its path")
         return resolve_encoder(self.folder)
 
     @property

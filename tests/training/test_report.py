@@ -218,3 +218,10 @@ def test_escaped_text_is_shown_as_it_is(text):
 def test_paths_of_the_author_become_names(said, shown):
     card = model_card(make_report(stopped=said))
     assert f"ended: {shown}; the weights" in card
+
+
+@pytest.mark.parametrize("name", ["somebody/some-model", "all-MiniLM-L6-v2", "tfidf", "auto"])
+def test_a_report_loads_no_encoder_but_from_a_folder(name):
+    report = make_report(folder=name)
+    with refuses("folder"):
+        report.encoder  # noqa: B018

@@ -497,6 +497,9 @@ def open_store(folder: Path) -> tuple[HiddenStates, dict[str, Any]]:
         texts = tuple(parse_json((folder / "texts.json").read_bytes()))
         with np.load(folder / "index.npz", allow_pickle=False) as arrays:
             index = {name: arrays[name] for name in _INDEX}
+        of_text = index["of_text"]
+        if len(of_text) and not 0 <= of_text.min() <= of_text.max() < len(texts):
+            raise ValueError("its rows are of texts that it does not hold")
         shape, layers = (len(index["of_text"]), int(about["width"])), tuple(about["layers"])
         states = assemble(
             texts,
@@ -508,7 +511,9 @@ def open_store(folder: Path) -> tuple[HiddenStates, dict[str, Any]]:
             **{name: about[name] for name in ("unit", "encoder", "fingerprint")},
         )
         return states, about
-    except (ArithmeticError, LookupError, TypeError, ValueError, OSError) as error:
+    except (
+        ArithmeticError, AttributeError, LookupError, TypeError, ValueError, OSError
+    ) as error:  # fmt: skip
         raise CorruptFileError(f"{folder} is damaged ({error}); extract again") from error
 
 

@@ -252,17 +252,25 @@ def build(corpus: Corpus, out: Path | None, options: BuildOptions, overwrite: bo
     return IndexBuild(copied, built.encoder, built.decisions)
 
 
+UNRECOGNIZED = (
+    "Every text is too short to recognize its language, so words are compared without English "
+    "endings; name the languages by languages=."
+)
+
+
 def _build_in(folder: Path, corpus: Corpus, options: BuildOptions) -> IndexBuild:
     notes: list[Decision] = []
     read_frame(corpus.metadata, [])  # refuse metadata before hours of encoding
     embeddings = options.embeddings
     resolved = _encoder_for(corpus, options.encoder, embeddings)
     languages = options.languages
+    is_unrecognized = False
     if languages is None:
         shares = detect_languages(corpus.texts)
         languages = main_languages(shares)
         warning = None if resolved is None else language_warning(resolved, shares)
         notes += [] if warning is None else [warning]
+        is_unrecognized = shares.n_sampled == 0 and options.stems
     if not options.passages:
         resolved = None if resolved is None else resolved.reading_to_ends(corpus.texts)
     if callable(options.words):
@@ -275,6 +283,10 @@ def _build_in(folder: Path, corpus: Corpus, options: BuildOptions) -> IndexBuild
     lexical = lexical_settings(
         languages, stop_words=options.stop_words, stems=options.stems, rules=rules
     )
+    if is_unrecognized:
+        # Texts of a few words are mostly examples: singular and plural of English are one word.
+        lexical = replace(lexical, stems=("en",))
+        notes.append(Decision("retrieval", "language", "en", UNRECOGNIZED))
     prepared = prepare(
         corpus, resolved, passages=options.passages, embeddings=embeddings,
         show_progress=options.show_progress,

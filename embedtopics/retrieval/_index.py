@@ -115,7 +115,8 @@ class SearchIndex:
             ISO 639-1 codes, by default those of a sample of the texts. Stop words replace the
             lists of these languages; "auto" among them adds the lists.
         stems : bool
-            Whether lexical search matches inflections of a word.
+            Whether lexical search matches inflections of a word: those of `languages`, and of
+            English if every text is too short to recognize its language.
         words : str or list of str
             Definition of a word, as in `TopicModel`. With pairs of characters, a query also finds
             a word inside a longer one.

@@ -131,3 +131,22 @@ def test_numerals_of_a_csv_file_are_numbers_and_keep_the_kind_of_their_column(tm
     assert index.columns["code"] == "text"
     found = index.search("text", 10, "dense", "year >= 2000 and code startswith '75'")
     assert sorted(hit.metadata["year"] for hit in found) == [2020, 2024]
+
+
+@pytest.mark.parametrize("stems", [True, False])
+def test_texts_too_short_for_a_language_are_compared_by_english_stems(stems):
+    texts = ["red apple", "two apples", "a pear"]
+
+    index = SearchIndex.build(texts, encoder=None, stems=stems, show_progress=False)
+
+    assert len(index.search("apples")) == (2 if stems else 1)
+    assert ("language" in {note.name for note in index.decisions}) == stems
+
+
+def test_texts_of_a_recognized_language_have_its_stems_alone():
+    texts = ["Die Äpfel lagen lange im Garten hinter dem Haus.", "Ein Apfel", "apples"]
+
+    index = SearchIndex.build(texts, encoder=None, show_progress=False)
+
+    assert {hit.text for hit in index.search("Äpfel")} == set(texts[:2])
+    assert "language" not in {note.name for note in index.decisions}

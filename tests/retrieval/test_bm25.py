@@ -16,7 +16,7 @@ from embedtopics.retrieval._bm25 import (
     lexical_settings,
     open_lexical,
 )
-from embedtopics.retrieval._search import _lexical_decisions
+from embedtopics.retrieval._query_notes import _lexical_decisions
 from embedtopics.terms._tokens import tokenize
 from tests.factories import refuses
 

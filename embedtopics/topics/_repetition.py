@@ -28,16 +28,17 @@ FEW_TEXTS = 4 * FEW
 group has at least ten of them, see `automatic_min_cluster_size`."""
 
 MOSTLY_REPEATED = 0.8
-"""Smallest share of the rows that repeated texts hold in such a collection. In nine corpora of
-news, titles, tweets, questions and amendments, texts of five rows or more hold at most 0.02."""
+"""Smallest share of the rows that repeated texts hold in such a collection. In fifteen corpora of
+news, titles, tweets, questions, debates and amendments, texts of five rows or more hold at most
+0.043."""
 
 MOST_COMPONENTS = 256
 """Components of such a collection: with one less than it has vectors, their distances are exact."""
 
 SEPARATE = 2.0
 """Ratio of the heights of two merges of Ward's tree from which the groups between them are clearly
-separate. Templates with one word of six or ten that varies have 3 to 97, short answers 1.0 to
-1.4."""
+separate. Three sets of templates with one word that varies have 3.1, 78 and 98; eight sets of short
+answers in five languages have 1.0 to 1.4, by TF-IDF and by all-MiniLM-L6-v2."""
 
 
 def is_repetitive(n_rows: Int64Array) -> bool:

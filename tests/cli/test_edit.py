@@ -64,9 +64,9 @@ def test_labels_are_read_back_into_everything(results):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([["40", "x"]], "got '40' in row 2"),
-        ([["1", ""]], "got '' in row 2"),
-        ([["one", "x"]], "got 'one' in row 2"),
+        ([["40", "x"]], "got '40' in line 2"),
+        ([["1", ""]], "got '' in line 2"),
+        ([["one", "x"]], "got 'one' in line 2"),
         ([["1", "x"], ["2", "x"]], "'x' for 1 and 2"),
     ],
 )

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import pytest
 
+from embedtopics.annotation._bodies import LabelBody, NextBody
 from embedtopics.cli._display import write_results_folder
 from embedtopics.topics import report_card
 from tests.cli import running
@@ -82,9 +83,9 @@ def test_questions_are_asked_on_a_page_and_reported(folder, result, tmp_path, mo
 
     def answer(server):  # one person answers ten questions on the page
         for _ in range(10):
-            key = server.next({"tab": "t"})["next"]["key"]
-            server.label({"key": key, "labels": ["1"]})
-        server.server_close()
+            key = server.next(NextBody(tab="t"))["next"]["key"]
+            server.label(LabelBody(key=key, labels=("1",)))
+        server.close()
 
     monkeypatch.setattr("embedtopics.cli._display.run_server", answer)
     done = run(folder, "--ask", answers, "--annotator", "ana")

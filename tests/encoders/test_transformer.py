@@ -12,7 +12,7 @@ import pytest
 from embedtopics.encoders.sentence import _backend as opening
 from embedtopics.encoders.sentence import _encoder as transformer
 from embedtopics.errors import InputError, ModelLoadError
-from tests.factories import exact_encoder, refuses
+from tests.factories import exact_encoder
 
 
 @pytest.mark.parametrize("tokens_per_batch", [1, 20, 10_000])
@@ -207,7 +207,11 @@ def test_weights_that_were_kept_in_half_precision(tiny_bert, tmp_path, texts, dt
     )
 
 
-def test_a_folder_holds_no_dimensions(tiny_bert, tmp_path):
-    with refuses("dimensions"):
-        exact_encoder(tiny_bert, dimensions=5).save(tmp_path / "saved")
-    assert not (tmp_path / "saved").exists()
+def test_a_folder_holds_the_dimensions(tiny_bert, tmp_path, texts):
+    encoder = exact_encoder(tiny_bert, dimensions=5)
+
+    encoder.save(tmp_path / "saved")
+
+    saved = exact_encoder(tmp_path / "saved").encode(texts)
+    assert saved.shape == (len(texts), 5)
+    np.testing.assert_allclose(saved, encoder.encode(texts), atol=1e-6)

@@ -223,6 +223,26 @@ const Store = (() => {
     index.places ??= placesFor(index, store.repeats, index.longest);
   };
 
+  const FEW = 5;
+  const timesLogRatio = (x, y) => (x > 0 ? x * Math.log(x / y) : 0);
+
+  // A side avoids a term that occurs on it fewer than FEW times, although FEW of its rows or more
+  // should hold it. The prior of the log-odds hides that; the likelihood ratio of the rows shows it
+  // (Dunning 1993). Returns its signed root, or the given z if that is larger.
+  const withAvoidance = (index, term, z, counts, sides, nRows) => {
+    if (Math.min(...counts) >= FEW) return z;
+    const rows = [0, 0];
+    each(index, term, (document) => sides.forEach((weights, side) => { rows[side] += weights[document]; }));
+    const share = (rows[0] + rows[1]) / (nRows[0] + nRows[1]);
+    const less = rows[0] / nRows[0] < rows[1] / nRows[1] ? 0 : 1;
+    const sign = less === 0 ? -1 : 1;
+    if (counts[less] >= FEW || share * nRows[less] < FEW || sign * z < 0) return z;
+    const ratio = [0, 1].reduce((sum, side) => sum
+      + timesLogRatio(rows[side], nRows[side] * share)
+      + timesLogRatio(nRows[side] - rows[side], nRows[side] * (1 - share)), 0);
+    return sign * Math.max(Math.sqrt(Math.max(2 * ratio, 0)), Math.abs(z));
+  };
+
   // Log-odds under an informative Dirichlet prior of as many words as the smaller side has (Monroe,
   // Colaresi and Quinn 2008, equations 16 to 22), with 95 % intervals. Both are weights of documents;
   // without a reference, it is the rest.
@@ -233,7 +253,9 @@ const Store = (() => {
     const counts = [countTerms(index, target), null];
     counts[1] = other ? countTerms(index, other) : totals.map((sum, i) => sum - counts[0][i]);
     const reference = other ?? store.repeats.map((repeats, i) => repeats - target[i]);
-    const sizes = [target, reference].map((weights) => placesFor(index, weights, longest));
+    const sides = [target, reference];
+    const sizes = sides.map((weights) => placesFor(index, weights, longest));
+    const nRows = sides.map((weights) => weights.reduce((sum, weight) => sum + weight, 0));
     const found = [];
     for (let length = 1; length <= longest; length += 1) {
       const n = sizes.map((of) => of[length]);
@@ -258,9 +280,10 @@ const Store = (() => {
         if (!(one > 0 && other > 0 && all[0] > one && all[1] > other)) continue;
         const effect = Math.log(one / (all[0] - one)) - Math.log(other / (all[1] - other));
         const error = Math.sqrt(1 / one + 1 / other);
+        const ofSides = [counts[0][term], counts[1][term]];
         found.push({
           term: terms[term], effect, low: effect - Z_OF_95 * error, high: effect + Z_OF_95 * error,
-          z: effect / error, counts: [counts[0][term], counts[1][term]],
+          z: withAvoidance(index, term, effect / error, ofSides, sides, nRows), counts: ofSides,
         });
       }
     }

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import erfc, xlogy
 
-from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.checks import optional_count, resolve_seed
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
@@ -152,7 +152,7 @@ def false_discovery_rates(p: npt.ArrayLike) -> Float64Array:
 
 
 def keyness(
-    result: TopicResult, target: Any, reference: Any = None, *, n_terms: int = 50
+    result: TopicResult, target: Any, reference: Any = None, *, n_terms: int | None = 50
 ) -> pd.DataFrame:
     """Find the terms that distinguish one set of rows from another.
 
@@ -166,8 +166,9 @@ def keyness(
         Two disjoint sets of rows. Each is a topic id or a list of topic ids (-1 for no topic), a
         mapping ``{"column": value}``, or a mask over the rows (see `sample_documents`). The default
         reference is all other rows with text.
-    n_terms : int
-        Maximum number of terms of each side, among those that occur at least five times.
+    n_terms : int, optional
+        Maximum number of terms of each side, among those that occur at least five times; None for
+        all of them.
 
     Returns
     -------
@@ -192,7 +193,7 @@ def keyness(
     rows with the term (Dunning 1993, "Accurate methods for the statistics of surprise and
     coincidence"), if that is larger. Its interval is still that of the log-odds.
     """
-    n_terms = checked_count(n_terms, "n_terms", 0)
+    n_terms = optional_count(n_terms, "n_terms", 0)
     sides = _weights(result, target, reference)
     counts, lengths = result.term_counts.counts, result.term_counts.lengths.astype(np.int64)
     counted = [np.asarray(counts.T @ weights) for weights in sides]

@@ -92,12 +92,15 @@ class Partitioner:
         pieces = _numbered(partition * self.n_most + self._micro)
         merges = self._merges(pieces, _parents(pieces, partition))
         start = merged(pieces, merges, n_clusters)
-        labels, n_before = np.empty_like(start), 0
+
+        labels = np.empty_like(start)
+        n_before = 0
         order = np.argsort(partition, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(partition[order])) + 1):
             inside = Partitioner(self.coordinates[rows], self.weights[rows])
             labels[rows] = n_before + inside._steps(_numbered(start[rows]), MOST_STEPS)
             n_before = int(labels[rows].max()) + 1
+
         return labels
 
     def _merges(self, labels: Int64Array, parents: Int64Array) -> Int64Array:
@@ -165,12 +168,17 @@ class PartitionTree:
 
     def into(self, n_clusters: int) -> Int64Array:
         """Return labels (n_documents,) of `n_clusters` clusters, at most `n_most`."""
-        coarse, fine, step = np.zeros_like(self.partition), self.partition, 0
+        coarse = np.zeros_like(self.partition)
+        fine = self.partition
+        step = 0
         while (n_fine := int(fine.max(initial=-1)) + 1) < n_clusters and n_fine < self.n_most:
             if step == len(self._finer):
                 n_finer = min(2 * n_fine, self.n_most)
                 self._finer.append(self.partitioner._divided(fine, n_finer))
-            coarse, fine, step = fine, self._finer[step], step + 1
+            coarse = fine
+            fine = self._finer[step]
+            step += 1
+
         if n_fine <= n_clusters:
             return fine
         if step not in self._merges:

@@ -110,6 +110,7 @@ def read_ids(values: Iterable[object], table: DocumentTable) -> tuple[str, ...]:
     if missing:
         names = f"none in {name_rows(missing, table.lines)} of {table.source}"
         raise InputError("ids", "given in every row", found=names)
+
     first_row: dict[str, int] = {}
     for row, value in enumerate(ids):
         if first_row.setdefault(value, row) != row:
@@ -118,6 +119,7 @@ def read_ids(values: Iterable[object], table: DocumentTable) -> tuple[str, ...]:
             if str(values[row]) != str(values[first_row[value]]):
                 names += f" (from {values[first_row[value]]!r} and {values[row]!r})"
             raise InputError("ids", "different in every row", found=names)
+
     return tuple(ids)
 
 
@@ -190,7 +192,9 @@ def read_list(
     table = replace(table, frame=frame, source=type(texts).__name__)
 
     if ids is not None:
-        with_index = [one for one in (texts, metadata) if isinstance(one, pd.Series | pd.DataFrame)]
+        with_index = [
+            given for given in (texts, metadata) if isinstance(given, pd.Series | pd.DataFrame)
+        ]
         rows = with_index[0] if with_index else values
         ids = align_values(ids, rows, "ids", "one entry for each text")
     return _fields(table, values, table.source, ids, [], {"time": time, "group": group})
@@ -315,22 +319,27 @@ def _fields(
     for role, name in roles.items():
         if name is not None:
             find_column(table, name, role)
+
     rows = read_texts(values, what, table.lines)
     metadata, n_repaired = _read_metadata(table, used)
+
     names: Iterable[str] = content_ids(rows.hashes)
     if ids is not None:
         values_of_ids = list(ids)
         names = read_ids(values_of_ids, table)
         n_repaired += sum(_has_surrogate(value) for value in values_of_ids)
+
     if table.cells_only:
         metadata, decisions = read_numbers(metadata, {*roles.values()}, table.delimiter)
         notes += decisions
     notes += describe_inexact_columns(metadata)
     notes += describe_entities(rows.texts, metadata)
+
     if (time := roles["time"]) is not None:
         column = f"column {time!r} of {table.source}"
         metadata[time], of_dates = read_dates(table.frame[time], column, table.lines)
         notes += of_dates
+
     n_repaired += rows.n_repaired
     if n_repaired:
         message = (
@@ -338,6 +347,7 @@ def _fields(
             "question mark."
         )
         notes.append(Decision("corpus", "replaced_characters", n_repaired, message))
+
     return {
         "texts": rows.texts,
         "ids": tuple(names),
@@ -369,10 +379,12 @@ def _read_metadata(table: DocumentTable, used: list[str]) -> tuple[pd.DataFrame,
         clean = [replace_surrogates(v) if isinstance(v, str) else v for v in cells]
         n_changed = sum(map(operator.is_not, cells, clean))
         n_repaired += n_changed
+
         if table.cells_only:
             clean = [None if value == "" else value for value in clean]
         if n_changed or table.untyped:
             objects = pd.Series(clean, index=metadata.index, dtype=object)
             # Column by column: pandas would keep strings of a frame of objects as objects.
             clean_columns[name] = infer_type(objects) if table.untyped else objects
+
     return with_columns(metadata, clean_columns), n_repaired

@@ -67,6 +67,7 @@ def read_dates(
     """
     series = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=object)
     decisions: list[Decision] = []
+
     if isinstance(series.dtype, pd.DatetimeTZDtype):
         dates = series.dt.tz_localize(None).astype("datetime64[us]")
         decisions.append(_describe_zone(name, is_utc=str(series.dt.tz) in ("UTC", "utc")))
@@ -91,11 +92,13 @@ def read_dates(
         too_long = distinct[distinct.str.len() > MOST_CHARACTERS]
         if len(too_long):
             refuse(too_long.index.tolist()[0], f"a date of at most {MOST_CHARACTERS} characters")
+
         if len(distinct):
             parsed, decisions = _parse(distinct, texts, name, refuse)
             moments |= dict(zip(distinct, parsed, strict=True))
         read = np.array([moments[text] for text in texts], dtype="datetime64[us]")
         dates = pd.Series(read, index=series.index, name=series.name)
+
     n_missing = int(dates.isna().sum())
     if n_missing:
         message = f"{n_missing} of {len(dates)} rows have no date in {name}."
@@ -126,9 +129,11 @@ def _parse(
     description = next(formats, None)
     if description is None:
         refuse(first, f"{_ISO}, {_SLASHED}, {_NAMED} or Unix time")
+
     others = distinct[~distinct.str.fullmatch(_FORMATS[description])]
     if len(others):
         refuse(int(others.index[0]), description, first)
+
     decisions: list[Decision] = []
     if description in (_ISO, _NAMED):
         distinct, decisions = _without_zones(distinct, texts, name, refuse)
@@ -140,9 +145,11 @@ def _parse(
             description, distinct = _iso_of_slashed(distinct, refuse)
         format = {_COMPACT: "%Y%m%d", _NAMED: "mixed"}.get(description, "ISO8601")
         moments = pd.to_datetime(distinct, format=format, errors="coerce", utc=True)
+
     impossible = moments.isna() | (moments.dt.year < 1)
     if impossible.any():
         refuse(int(impossible[impossible].index[0]), f"a day that exists, as {description}")
+
     message = f"Dates in {name} are {description}."
     decisions.insert(0, Decision("corpus", "dates", description, message))
     return moments.dt.tz_localize(None).to_numpy().astype("datetime64[us]"), decisions
@@ -151,11 +158,13 @@ def _parse(
 def _iso_of_slashed(distinct: pd.Series, refuse: Refuse) -> tuple[str, pd.Series]:
     """Rewrite dates as ISO 8601; the number above 12 in the whole column is the day."""
     parts = distinct.str.extract(_FORMATS[_SLASHED]).fillna("")
-    first, second = (parts[place].astype(int) > 12 for place in (0, 2))
+    first = parts[0].astype(int) > 12
+    second = parts[2].astype(int) > 12
     _refuse_both(first, second, "one order of day and month", refuse)
     if not (first.any() or second.any()):
         expected = "some value above 12 in the column to tell days from months"
         refuse(distinct.index.tolist()[0], expected)
+
     day, month = (0, 2) if first.any() else (2, 0)
     days = parts[3] + "-" + parts[month].str.zfill(2) + "-" + parts[day].str.zfill(2)
     times = ("T" + parts[4].str.zfill(2) + parts[5]).where(parts[4] != "", "")

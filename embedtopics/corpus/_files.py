@@ -90,13 +90,16 @@ def _read_path(path: Path, encoding: str, limit: int | None) -> DocumentTable:
     path, pattern = _split(path)
     check_path(path)
     suffix = suffix_of(path.name)
+
     if path.is_file() and suffix in TABLES:
         return TABLES[suffix](File.on_disk(path), encoding, limit)
+
     if path.is_file() and suffix not in SUFFIXES:
         raise InputError(
             f"{path.name}: expected a file that ends in {', '.join(SUFFIXES)} (or one of these and "
             f".gz) or a folder of them, got {suffix or 'no suffix'!r}; convert or rename the file"
         )
+
     if path.is_file() and suffix in DOCUMENTS:
         return _read_document(File.on_disk(path), encoding, limit)
     with _members(path) as members:
@@ -129,13 +132,16 @@ def _members(path: Path) -> Iterator[dict[str, File]]:
     """Yield the files of a folder or an archive by name; nothing is unpacked to disk."""
     # What operating systems and offices leave.
     hidden = re.compile(r"(^|/)(\.(?!\.?/)|~\$|__MACOSX/)")
+
     if path.is_dir():
-        names = sorted(one.relative_to(path).as_posix() for one in path.rglob("*") if one.is_file())
+        entries = [entry for entry in path.rglob("*") if entry.is_file()]
+        names = sorted(entry.relative_to(path).as_posix() for entry in entries)
         names = [name for name in names if not hidden.search(name)]
         n_packed = sum((path / name).stat().st_size for name in names)
         unpacked = Unpacked(path.name or str(path), n_packed)
         yield {_plain(name): File.on_disk(path / name, unpacked) for name in names}
         return
+
     try:
         with zipfile.ZipFile(path) as archive:
             infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
@@ -185,6 +191,7 @@ def _read_members(
         name: matcher.fullmatch(name) for name in members if suffix_of(name) in SUFFIXES[:-1]
     }
     files = {name: {**match.groupdict(), "file": name} for name, match in matches.items() if match}
+
     if others := [name for name in members if name not in files]:
         remarks["other_files", "Files of other kinds or names were left out"] = others
     if not files:
@@ -208,8 +215,10 @@ def _read_members(
                 remarks["unreadable_files", f"Not read ({reason})"].append(name)
                 records = [{"text": None}]
             rows += [{**record, **files[name]} for record in records]
+
     if len(problems) == len(rows):
         raise InputError(f"no text could be read: {', '.join(problems[:3])}")
+
     frame = pd.DataFrame(rows, dtype=object)
     folders = frame["file"].map(lambda name: str(PurePosixPath(name).parent))
     if (folders != ".").any():
@@ -217,6 +226,7 @@ def _read_members(
     counts = (frame.groupby("file").cumcount() + 1).map(str)
     ids = frame["file"].where(~frame["file"].duplicated(False), frame["file"] + "#" + counts)
     frame = frame.where(frame.notna(), None)[:limit]
+
     return DocumentTable(
         frame, path.name or str(path), _notes(remarks), None, True, True, ids[:limit].tolist()
     )
@@ -253,13 +263,18 @@ def _rows(
             return table.frame.to_dict("records")
         frame = table.frame.rename(columns={guess_text_column(table)[0]: "text"})
         return frame.to_dict("records")
+
     if suffix == ".txt":
         with open_text(file, encoding) as handle:
             return [{"text": handle.read()}]
+
     documents = _read_documents(file, encoding)
-    for remark, detail in (pair for one in documents for pair in one.remarks.items()):
-        remarks["pages", remark].append(name + detail)
-    return [{**one.metadata, "text": "\n\n".join(one.paragraphs)} for one in documents]
+    for document in documents:
+        for remark, detail in document.remarks.items():
+            remarks["pages", remark].append(name + detail)
+    return [
+        {**document.metadata, "text": "\n\n".join(document.paragraphs)} for document in documents
+    ]
 
 
 def _read_hub(name: str, limit: int | None) -> DocumentTable:

@@ -150,8 +150,10 @@ def describe_inexact_columns(metadata: pd.DataFrame) -> list[Decision]:
         column = metadata[name]
         if column.dtype == object and has_inexact_integers(column[column.notna()].tolist()):
             names.append(str(name))
+
     if not names:
         return []
+
     message = (
         "Columns keep their integers, which a column of fractions cannot hold, as Python objects: "
         f"{', '.join(names)}."
@@ -195,6 +197,7 @@ def read_numbers(
         else:
             numbers_of[column.name] = pd.Series(numbers, index=metadata.index)
             notation_of[str(column.name)] = notation
+
     return with_columns(metadata, numbers_of), _describe(columns, notation_of, unread)
 
 
@@ -218,6 +221,7 @@ def _numerals_of(values: pd.Series, name: str) -> NumeralColumn | None:
     rows: list[int] = []
     n_texts = 0
     objects = values.tolist()
+
     for row in np.flatnonzero(values.notna()).tolist():
         value = objects[row]
         if type(value) in (int, float):  # workbooks hold numbers beside numerals
@@ -229,10 +233,12 @@ def _numerals_of(values: pd.Series, name: str) -> NumeralColumn | None:
             n_texts += 1
         else:
             return None
+
         if not _NUMERAL.fullmatch(cell):
             return None
         cells.append(cell)
         rows.append(row)
+
     if not n_texts or any(map(_PHONE.fullmatch, cells)):
         return None
     return NumeralColumn(name, cells, rows, _notations_of(cells))

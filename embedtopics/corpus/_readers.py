@@ -51,8 +51,10 @@ def as_table(data: Any) -> DocumentTable:
                 remedy = "give mappings alone, or texts alone"
                 raise InputError("data", "a list of mappings", record, remedy, row=row)
         return DocumentTable(records_frame(data), source, untyped=True)
+
     if isinstance(data, Mapping):
         return DocumentTable(_frame_of_columns(data), source, untyped=True)
+
     if isinstance(data, pd.DataFrame):
         frame = data
     elif is_frame(data) and hasattr(data, "to_pandas"):
@@ -62,6 +64,7 @@ def as_table(data: Any) -> DocumentTable:
             "expected a pandas or polars frame, an Arrow table, a datasets.Dataset or a dict of "
             f"lists, got a {source}; give a list of strings as Corpus(texts)"
         )
+
     refuse_repeated(frame, source)
     return DocumentTable(frame, source)
 

@@ -215,6 +215,7 @@ def agreement(
         row = int(np.argmax(pd.isna(true)))
         remedy = "leave documents without a class out of both"
         raise InputError("labels_true", "a class for each document", true[row], remedy, row=row)
+
     classes = np.unique(true, return_inverse=True)[1]
     everything = Contingency.of(classes, predicted)
     inside = everything.without(NOISE)
@@ -223,9 +224,11 @@ def agreement(
     measures |= inside.figures(inside.counts[None, :], COVERED)
     figures = {name: float(values[0]) for name, values in measures.items()}
     figures["coverage"] = float(is_covered.mean())
+
     for name, rows in (("ami", slice(None)), ("ami" + COVERED, is_covered)):
         some = classes[rows], predicted[rows]
         figures[name] = float(adjusted_mutual_info_score(*some)) if len(some[0]) else np.nan
+
     intervals = {}
     if n_resamples:
         unit = np.arange(len(true))
@@ -243,6 +246,7 @@ def agreement(
         for name, values in drawn.items():
             least = -1.0 if name.startswith(("ami", "ari")) else 0.0
             intervals[name] = _around(figures[name], values, by_unit.shape[0], least)
+
     n_covered = int(inside.counts.sum())
     return Agreement(**figures, n=len(true), n_covered=n_covered, intervals=intervals)
 
@@ -323,13 +327,17 @@ def krippendorff_alpha(
 
     checked_choice(level, "level", ("nominal", "ordinal", "interval"))
     codes, values = read_ratings(ratings, level, order)
+
     counts = np.stack([(codes == value).sum(axis=0) for value in range(codes.max(initial=0) + 1)])
     is_paired = counts.sum(axis=0) > 1
-    group = (np.arange(len(is_paired)) if groups is None else np.asarray(groups))[is_paired]
+    group = np.arange(len(is_paired)) if groups is None else np.asarray(groups)
+    group = group[is_paired]
     counts = counts[:, is_paired]
     n_of_value = counts.sum(axis=1)
+
     if np.count_nonzero(n_of_value) < 2:  # no disagreement is possible
         return Alpha(float("nan"), float("nan"), float("nan"))
+
     places = values if level == "interval" else np.cumsum(n_of_value) - n_of_value / 2
     apart = np.square(np.subtract.outer(*[np.asarray(places, dtype=np.float64)] * 2))
     apart = np.sign(apart) if level == "nominal" else apart
@@ -344,6 +352,8 @@ def krippendorff_alpha(
     value = float(alpha(columns.sum(axis=0)[None])[0])
     drawn = alpha(resampled_sums(columns, seed=resolve_seed(random_state)))
     low, high = _around(value, drawn, len(columns), -1.0)
+
+    # Few disagreeing units say little about the error.
     disagreeing = int((columns[:, 0] > 0).sum())
     if disagreeing < MIN_DISAGREEING:
         # Two values that differ by chance differ as far as values do on average.
@@ -353,6 +363,7 @@ def krippendorff_alpha(
         if disagreeing:
             of_unit = (1 - value) * len(columns) / disagreeing
         low = max(-1.0, min(low, 1 - most_misses(disagreeing, len(columns)) * of_unit))
+
     return Alpha(value, low, high)
 
 
@@ -402,14 +413,19 @@ def dawid_skene(
         raise InputError("ratings", "rows of at least 3 coders", found=f"{len(table)} rows")
     if not classes:
         raise InputError("ratings", "some ratings", found="none")
+
+    # Units with the same ratings count as one pattern.
     patterns, of_unit, counts = np.unique(table, axis=1, return_inverse=True, return_counts=True)
     votes = (patterns[:, :, None] == np.arange(len(classes))).transpose(1, 0, 2)
-    n, n_votes = table.shape[1], votes.sum(axis=1) + 1e-3
+    n = table.shape[1]
+    n_votes = votes.sum(axis=1) + 1e-3
     start = n_votes / n_votes.sum(axis=1, keepdims=True)
     shares, confusion, posterior = _maximize(votes, counts[None] / n, start[None])
+
     rng = np.random.default_rng(resolve_seed(random_state))
     weights = rng.multinomial(n, counts / n, size=n_resamples) / n
     low, high = interval(_maximize(votes, weights, posterior)[0], n)
+
     posterior = posterior[0, of_unit.ravel()]
     return DawidSkene(tuple(classes), shares[0], low, high, posterior, confusion[0])
 
@@ -423,6 +439,7 @@ def _maximize(
     """
     n_patterns, n_coders, n_classes = votes.shape
     flat = votes.reshape(n_patterns, -1).astype(np.float64)
+
     for _ in range(1000):
         joint = (posterior * weights[:, :, None]).transpose(0, 2, 1)
         shares = joint.sum(axis=2)
@@ -432,8 +449,11 @@ def _maximize(
         logs = np.log(confusion).reshape(-1, n_classes, n_coders * n_classes) @ flat.T
         logs += np.log(shares + 1e-300)[:, :, None]
         raised = np.exp(logs - logs.max(axis=1, keepdims=True)).transpose(0, 2, 1)
-        before, posterior = posterior, raised / raised.sum(axis=2, keepdims=True)
+
+        before = posterior
+        posterior = raised / raised.sum(axis=2, keepdims=True)
         # The shares alone may stand still while the errors of the coders move.
         if np.abs(posterior - before).max() < 1e-6:
             break
+
     return shares, confusion.transpose(0, 2, 1, 3), posterior

@@ -269,12 +269,14 @@ def evaluate_encoder(
     sets = [examples] if isinstance(examples, TaskSet) else list(examples)
     seed = resolve_seed(random_state)
     texts_by_role: dict[str, dict[str, None]] = {"document": {}, "query": {}}
-    roles_of = [one.roles or ("document",) * len(one.columns) for one in sets]
-    for one, roles in zip(sets, roles_of, strict=True):
-        for role, column in zip(roles, one.columns, strict=True):
+    roles_of = [task_set.roles or ("document",) * len(task_set.columns) for task_set in sets]
+    for task_set, roles in zip(sets, roles_of, strict=True):
+        for role, column in zip(roles, task_set.columns, strict=True):
             texts_by_role[role] |= dict.fromkeys(column)
+
     texts = sorted(texts_by_role["document"] | texts_by_role["query"])
-    decisions = [decision for one in sets for decision in one.decisions]
+    decisions = [decision for task_set in sets for decision in task_set.decisions]
+
     if hasattr(encoder, "fit") and not getattr(encoder, "is_fitted", True):
         encoder = copy.copy(encoder).fit(texts)
         message = (
@@ -282,34 +284,43 @@ def evaluate_encoder(
             "scores depend on which sets are measured together."
         )
         decisions.append(Decision("evaluation", "fitted", len(texts), message))
+
     measure = getattr(encoder, "similarity_fn_name", None) or "cosine"
     if str(getattr(measure, "value", measure)) != "cosine":
-        decisions += [one for one in getattr(encoder, "decisions", ()) if one.name == "similarity"]
-    vectors, seconds = {}, 0.0
+        decisions += [
+            decision
+            for decision in getattr(encoder, "decisions", ())
+            if decision.name == "similarity"
+        ]
+
+    vectors = {}
+    seconds = 0.0
     for role, of_role in texts_by_role.items():
         vectors[role], taken = _encoded(encoder, role, sorted(of_role))
         seconds += taken
     row_of = {role: {t: i for i, t in enumerate(sorted(ts))} for role, ts in texts_by_role.items()}
+
     scores: list[TaskScore] = []
-    for one, roles in zip(sets, roles_of, strict=True):
+    for task_set, roles in zip(sets, roles_of, strict=True):
         columns = [
             vectors[role][[row_of[role][text] for text in column]]
-            for role, column in zip(roles, one.columns, strict=True)
+            for role, column in zip(roles, task_set.columns, strict=True)
         ]
         # A seed for each set: sets of equal size must not draw the same rows.
-        digest = hashlib.sha256(f"{seed} {one.task} {one.file}".encode()).digest()
-        for metric, figure in one.score(columns, int.from_bytes(digest[:8], "big")).items():
-            scores.append(TaskScore(one.task, one.file, metric, figure))
+        digest = hashlib.sha256(f"{seed} {task_set.task} {task_set.file}".encode()).digest()
+        for metric, figure in task_set.score(columns, int.from_bytes(digest[:8], "big")).items():
+            scores.append(TaskScore(task_set.task, task_set.file, metric, figure))
             if np.isnan(figure.value):
-                set_name = f"{one.task}, {one.file}"
+                set_name = f"{task_set.task}, {task_set.file}"
                 message = f"{set_name}: {metric} is not defined; are all vectors equal?"
                 decisions.append(Decision("evaluation", "not_defined", set_name, message))
+
     return EncoderScores(
         name=name or str(getattr(encoder, "name", type(encoder).__name__)),
         rows=tuple(scores),
         n_texts=len(texts),
         seconds=seconds,
-        fingerprints={(one.task, one.file): one.fingerprint() for one in sets},
+        fingerprints={(task_set.task, task_set.file): task_set.fingerprint() for task_set in sets},
         decisions=tuple(dict.fromkeys(decisions)),
         seed=seed,
     )

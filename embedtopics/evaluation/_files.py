@@ -90,9 +90,11 @@ def read_qrels(path: str | Path) -> Judgements:
     check_path(path)
     with open_text(File.on_disk(path), "utf-8") as handle:
         lines = [line.rstrip("\n") for line in handle]
+
     judgements: Judgements = {}
     is_beir = bool(lines) and lines[0].count("\t") == 2
     has_header = is_beir and not is_finite_number(lines[0].split("\t")[2])
+
     for number, line in enumerate(lines, start=1):
         if not line.strip() or (number == 1 and has_header):
             continue
@@ -100,10 +102,12 @@ def read_qrels(path: str | Path) -> Judgements:
         if len(cells) != (3 if is_beir else 4) or not all(cells) or not is_finite_number(cells[-1]):
             expected = "lines of a query, a document and a number, as in TREC or BEIR"
             raise InputError(path.name, expected, line, line=number)
+
         query, document, grade = cells[0], cells[-2], float(cells[-1])
         if judgements.setdefault(query, {}).setdefault(document, grade) != grade:
             expected = "one grade for each query and document"
             raise InputError(path.name, expected, line, line=number)
+
     if not judgements:
         raise InputError(path.name, "judgements", found="none")
     return judgements

@@ -58,11 +58,13 @@ def groups_of(labels: Any, corpus: Corpus, decisions: list[Decision]) -> Groups:
         if labels not in columns:
             shown = ", ".join(repr(column) for column in columns[:30]) or "none"
             raise InputError("labels", f"a column of {corpus.source} ({shown})", labels)
-        values, grouped_by = corpus.metadata[labels].to_numpy(dtype=object), f'label "{labels}"'
+        values = corpus.metadata[labels].to_numpy(dtype=object)
+        grouped_by = f'label "{labels}"'
     else:
         expected = f"a column's name, or one label for each of the {len(corpus):,} rows"
         values = as_series(labels, corpus, "labels", expected).to_numpy(dtype=object)
         grouped_by = "labels given"
+
     column = read_classes(values)
     decisions += column.notes("comparison", grouped_by)
     names_of_rows = [None if value is None else str(value) for value in column.values]
@@ -77,9 +79,11 @@ def groups_of(labels: Any, corpus: Corpus, decisions: list[Decision]) -> Groups:
                 "different labels; the most frequent label applies.",
             )
         )
+
     sizes = Counter(label for label in of_document if label is not None)
     if len(sizes) < 2:
         raise InputError("labels", "of at least two kinds", found=f"{len(sizes)}")
+
     n_missing = of_document.count(None)
     if n_missing:
         decisions.append(
@@ -91,6 +95,7 @@ def groups_of(labels: Any, corpus: Corpus, decisions: list[Decision]) -> Groups:
                 "but not in scores by label.",
             )
         )
+
     names = tuple(sorted(sizes, key=lambda label: (-sizes[label], label)))
     place: dict[str | None, int] = {name: i for i, name in enumerate(names)}
     place[None] = NOISE

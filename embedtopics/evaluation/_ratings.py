@@ -73,6 +73,7 @@ def _rows_of(ratings: Any) -> list[list[Any]]:
         return [list(row) for row in ratings.itertuples(index=False)]
     if isinstance(ratings, np.ndarray):
         return [list(row) for row in _checked(ratings)]
+
     several = list(ratings)
     if several and all(isinstance(row, pd.Series) for row in several):
         index = several[0].index
@@ -80,11 +81,13 @@ def _rows_of(ratings: Any) -> list[list[Any]]:
             if any(not row.index.is_unique or set(row.index) != set(index) for row in several):
                 raise InputError("ratings", "Series with the same units in their indexes")
             several = [row.reindex(index) for row in several]
+
     rows = []
     for row in several:
         if isinstance(row, str) or not np.iterable(row):
             raise InputError("ratings", "a row for each coder", row)
         rows.append(list(row))
+
     if not rows or len({len(row) for row in rows}) > 1:
         found = f"lengths {', '.join(str(len(row)) for row in rows) or 'of none'}"
         raise InputError("ratings", "a rating of each unit in every row, or None", found=found)
@@ -100,18 +103,21 @@ def _order_of(ratings: Any, order: Sequence[Any] | None) -> list[Any] | None:
         if isinstance(order, str) or len(set(known)) < len(known) or None in known:
             raise InputError("order", "the different values, from lowest to highest", order)
         return known
+
     if isinstance(ratings, pd.DataFrame):
         types = list(ratings.dtypes)
     elif isinstance(ratings, np.ndarray):
         types = []
     else:
         types = [getattr(row, "dtype", None) for row in ratings]
+
     found: list[list[Any]] = []
     for dtype in types:
         if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered:
             categories = [read_class(value) for value in dtype.categories]
             if categories not in found:
                 found.append(categories)
+
     if len(found) > 1:
         remedy = "give the order of all values by order="
         raise InputError("ratings", "categories of one order", found[1], remedy)
@@ -149,11 +155,13 @@ def _ascending(values: set[Any], level: str, known: list[Any] | None) -> list[An
     words = sorted(value for value in values if isinstance(value, str))
     if level == "interval" and words:
         raise InputError("ratings", 'numbers for level="interval"', words[0])
+
     if known is not None:
         return [value for value in known if value in values]
     if level == "ordinal" and words:
         remedy = 'pass order=, such as order=["low", "high"]'
         raise InputError("order", "given for ratings in words", None, remedy)
+
     try:
         return sorted(values)
     except TypeError:  # of different kinds

@@ -97,11 +97,14 @@ class Design:
                 cells = [value] * len(column) if isinstance(value, str) else value
                 value = pd.Categorical(cells, categories=column.cat.categories)
             variables[name] = value
+
         for name, formula in self.jumps.items():
             if name not in values:
                 variables[name] = _evaluate(formula, variables)
+
         for name, center in self.centers.items():
             variables[name] = variables[name] - center
+
         matrix = self.specification.get_model_matrix(variables, context={}, na_action="ignore")
         return np.asarray(matrix, dtype=np.float64) - self.offsets
 
@@ -120,6 +123,7 @@ class Design:
                 levels = np.unique(column).tolist()
             elif hasattr(column, "cat"):
                 levels = list(column.cat.categories)
+
             if levels:
                 base, *levels = levels
                 before = self.matrix_with(**{**values, name: base})
@@ -127,15 +131,18 @@ class Design:
                     after = self.matrix_with(**{**values, name: level})
                     yield name, str(spell_class(level)), after, before, np.ones(n)
                 continue
+
             if name in self.jumps:
                 # The effect of one unit, from the lowest value to the highest.
-                low, high = float(column.min()), float(column.max())
+                low = float(column.min())
+                high = float(column.max())
                 if low == high:  # rows with other values were left out
                     high += 1.0
                 before = self.matrix_with(**{**values, name: np.full(n, low)})
                 after = self.matrix_with(**{**values, name: np.full(n, high)})
                 yield name, "", after, before, np.full(n, high - low)
                 continue
+
             yield name, "", *self._step(name, values)
 
     def _step(
@@ -210,6 +217,7 @@ def make_design(
     decisions: list[Decision] = []
     is_complete = is_used.copy()
     categories = _categories(terms)
+
     for name, values in columns.items():
         kind = _kind(values)
         if kind == "date":
@@ -221,7 +229,9 @@ def make_design(
         is_complete &= values.notna().to_numpy()
         if kind == "level":
             codes, levels = pd.factorize(values)
-            is_complete &= np.array([*(str(one).strip() != "" for one in levels), False])[codes]
+            is_text = [str(level).strip() != "" for level in levels]
+            is_complete &= np.array([*is_text, False])[codes]  # the last one for missing values
+
     rows = np.flatnonzero(is_complete)
     if n_dropped := int(is_used.sum()) - len(rows):
         message = f"{n_dropped:,} of {is_used.sum():,} rows lack a covariate and are left out."
@@ -229,8 +239,10 @@ def make_design(
     if len(rows) == 0:
         remedy = "leave out the one that is mostly missing"
         raise InputError("covariates", "present in rows with text", found="none", remedy=remedy)
+
     if unknown := [name for name in reference if series.get(name, (None, ""))[1] not in LEVELS]:
         raise InputError("reference", "a mapping of covariates that have levels", unknown[0])
+
     variables: dict[str, Any] = {}
     units = {}
     for name, (values, kind) in series.items():
@@ -243,6 +255,7 @@ def make_design(
             decisions += pooled
         else:
             variables[name], units[name] = _read_numbers(name, used, kind)
+
     return _build(rows, terms, pd.DataFrame(variables), units, tuple(decisions))
 
 
@@ -312,10 +325,12 @@ def _as_levels(name: str, texts: Any, levels: list[str], reference: Any) -> pd.C
         raise InputError(name, expected, found=f"text of {len(levels):,} levels", remedy=remedy)
     if len(levels) < 2:
         raise InputError(name, "a variable with several values", levels[0], "leave it out")
+
     base = levels[0] if reference is None else str(spell_class(reference))
     if base not in levels:
         expected = f"a level of {name!r} ({', '.join(map(repr, levels[:10]))})"
         raise InputError("reference", expected, reference)
+
     categories = [base, *(level for level in levels if level != base)]
     return pd.Categorical(texts, categories=categories)
 
@@ -361,24 +376,30 @@ def _build(
     # Then the effect of a level is that at the mean of a number with which it interacts.
     words = _words_in_functions(terms, units)
     centers = {name: float(variables[name].mean()) for name in units if name not in words}
+
     try:
         terms, jumps = _with_jumps(terms, variables, units)
     except FormulaicError as error:
         raise _wrong_formula(error) from None
-    variables = variables.assign(**{name: _evaluate(one, variables) for name, one in jumps.items()})
+    values_of_jumps = {name: _evaluate(formula, variables) for name, formula in jumps.items()}
+    variables = variables.assign(**values_of_jumps)
     is_level = {name: hasattr(variables[name], "cat") for name in map(str, variables)}
     centred = variables.assign(**{name: variables[name] - mean for name, mean in centers.items()})
+
     options: dict[str, Any] = {"context": {}, "output": "numpy", "na_action": "ignore"}
     try:
         model = Formula(terms).get_model_matrix(centred, **options)
     except FormulaicError as error:
         raise _wrong_formula(error) from None
+
     matrix = np.ascontiguousarray(model, dtype=np.float64)
     columns = list(model.model_spec.column_names)
-    covariates, levels = ["" for _ in columns], ["" for _ in columns]
+    covariates = ["" for _ in columns]
+    levels = ["" for _ in columns]
     references = {name: variables[name].cat.categories[0] for name in is_level if is_level[name]}
     units_of_terms = {}
     offsets = np.zeros(len(columns))
+
     for term, indices in list(model.model_spec.term_indices.items())[1:]:
         names = [factor.expr for factor in term.factors]
         covariate = ":".join(names)
@@ -395,6 +416,7 @@ def _build(
             pattern = r"\[(?:T\.)?(.*)\]" if len(names) == 1 else r"\[(?:T\.)?([^\]]*)\]"
             levels[index] = ":".join(re.findall(pattern, suffix))
             columns[index] = f"{covariate}: {levels[index]}" if levels[index] else covariate
+
     columns[0] = "intercept"
     matrix -= offsets
     for name, column in zip(columns, matrix.T, strict=True):
@@ -404,6 +426,7 @@ def _build(
     if (dependence := find_dependence(matrix, columns)) is not None:
         raise InputError("covariates", "linearly independent", found=dependence)
     used = _words_in_functions(terms, jumps) | {f.expr for term in terms for f in term.factors}
+
     return Design(
         rows=rows,
         matrix=matrix,
@@ -437,7 +460,7 @@ def _wrong_formula(error: Exception) -> InputError:
 def _words_in_functions(terms: list[Term], names: Mapping[str, Any]) -> set[str]:
     """Return the words of the factors of terms that are not among some names."""
     factors = [factor.expr for term in terms for factor in term.factors]
-    return set(re.findall(r"\w+", " ".join(one for one in factors if one not in names)))
+    return set(re.findall(r"\w+", " ".join(factor for factor in factors if factor not in names)))
 
 
 def _with_jumps(
@@ -479,13 +502,16 @@ def _jumps(formula: Any, variables: pd.DataFrame, numbers: list[str]) -> bool:
     names = list(formula.column_names)
     if len(names) > 1 and all("[" in name for name in names):
         return any(kind.value == "categorical" for kind, _ in formula.encoder_state.values())
+
     values = _columns_of(formula, variables)
-    upper, lower = variables.copy(), variables.copy()
+    upper = variables.copy()
+    lower = variables.copy()
     for name in numbers:
         column = variables[name]
         step = float(column.std()) * STEP
         upper[name] = (column + step).clip(upper=column.max())
         lower[name] = (column - step).clip(lower=column.min())
+
     moved = np.abs(_columns_of(formula, upper) - _columns_of(formula, lower))
     is_small = ~((moved == 0) | (moved > JUMP * np.ptp(values, axis=0)))
     return not is_small.any()

@@ -128,7 +128,7 @@ class FitEstimate(NamedTuple):
         """Return the coefficients, NaN but for those that are known, (n_coefficients,)."""
         found = vars(self.coefficients(confidence))
         return Coefficients(
-            **{name: np.where(is_known, one, np.nan) for name, one in found.items()}
+            **{name: np.where(is_known, values, np.nan) for name, values in found.items()}
         )
 
 
@@ -170,11 +170,13 @@ class EquationFit:
         scale = np.outer(*[np.tile(span, self.beta.shape[1])] * 2)
         slope = self.equations.slope(self.family, self.beta) / scale
         log_odds = x @ self.beta
+
         if self.family == "poisson":
             # Counts are certain only if they are 0, in units of their mean.
             mean = float(np.average(self.equations.y[:, 0], weights=self.equations.weight))
             slope = slope / mean
             log_odds = np.minimum(log_odds - np.log(mean), 0.0)
+
         some = np.tile(is_present, self.beta.shape[1])
         least = np.linalg.eigvalsh(slope[np.ix_(some, some)])[0]
         if np.abs(log_odds).max() <= CERTAIN or least >= LARGEST_ERROR**-2:
@@ -226,7 +228,8 @@ class EquationFit:
     def prior_covariance(self) -> Float64Array:
         """Return the covariance that the half rows of a prior add, each on its own side."""
         assert self.prior is not None
-        x, weight = self.prior.x, self.prior.weight[:, None]
+        x = self.prior.x
+        weight = self.prior.weight[:, None]
         mean = mean_of(self.family, x @ self.beta)
         meat = x.T @ (x * 0.5 * weight**2 * (mean**2 + (1 - mean) ** 2))
         return np.asarray(self.inverse @ meat @ self.inverse)
@@ -250,14 +253,17 @@ def marginal_effects(
         weight = 1 / (len(width) * width)
         means = [mean_of(fit.family, x @ beta) for x in (after, before)]
         slopes = [slopes_of(fit.family, mean) * weight[:, None, None] for mean in means]
-        for j, one in enumerate(classes):
+
+        for j, class_name in enumerate(classes):
             value = np.array([weight @ (means[0][:, j] - means[1][:, j])])
             gradient = (slopes[0][:, j].T @ after - slopes[1][:, j].T @ before).ravel()
             variance = (gradient @ estimate.covariance @ gradient).reshape(1, 1)
             df = fit.df(gradient[:, None])
             effect = FitEstimate(value, variance, df).coefficients(confidence)
+
             ends = [effect.value, effect.low, effect.high, effect.p]
             of_equations = gradient.reshape(len(classes), -1)
             if knows is not None and not all(map(knows, of_equations)):
                 ends = [np.array([np.nan])] * 4
-            yield MarginalEffect(str(one), name, level, *(float(end[0]) for end in ends))
+
+            yield MarginalEffect(str(class_name), name, level, *(float(end[0]) for end in ends))

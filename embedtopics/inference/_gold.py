@@ -83,7 +83,9 @@ def _decided_alone(gold: Float64Array, unit: Int64Array) -> Float64Array:
     scale = np.where(scale > 0, scale, 1.0)
     left, sizes, right = np.linalg.svd(gold / scale, full_matrices=False)
     is_used = sizes > TOLERANCE * 1e-3
-    left, sizes, right = left[:, is_used], sizes[is_used], right[is_used]
+    left = left[:, is_used]
+    sizes = sizes[is_used]
+    right = right[is_used]
 
     # The leverage of a unit is 1 in the directions that it decides, and less in the others.
     total = np.bincount(unit, np.square(left).sum(axis=1))
@@ -103,10 +105,12 @@ def has_rare_kind(matrix: Float64Array, truth: Float64Array) -> bool:
     A level, or a cell of levels, is a column of two values.
     """
     for column in matrix.T:
-        low, high = column.min(), column.max()
+        low = column.min()
+        high = column.max()
         is_high = column == high
         if low == high or not (is_high | (column == low)).all():
             continue
+
         for inside in (is_high, ~is_high):
             n_hits = truth[inside].sum()
             if min(n_hits, inside.sum() - n_hits) < MIN_RARE:
@@ -165,6 +169,7 @@ def half_rows(
                 if is_level.any():
                     add(is_level)
             continue
+
         # At the mean of the other columns among rows with so high a number.
         for column in columns:
             number = matrix[:, column] - matrix[:, column].mean()
@@ -173,6 +178,7 @@ def half_rows(
             for side in (-2.0, 2.0):
                 add(everything)
                 points[-1] += side * (number @ matrix) / len(matrix) / number.std()
+
     halves = np.full((len(points), 1), 0.5)
     return Equations(np.array(points), halves, np.array(counts), np.zeros(len(points), np.int64))
 

@@ -129,10 +129,12 @@ class Measurement:
         if data is not None:
             data = align_values(data, rows, "data", "a row for each gold value")
             rows = data
+
         for row, value in enumerate(values):
             if isinstance(value, PredictedLabel):
                 remedy = "pass the labels of a language model as predictions"
                 raise InputError("gold", "given by people", value, remedy, row=row)
+
         column = read_classes(values)
         values = column.values
         decisions = list(column.notes("inference", "gold"))
@@ -141,6 +143,7 @@ class Measurement:
         if is_gold.sum() < 2:
             raise InputError("gold", "given for at least two rows", found=f"{is_gold.sum()}")
         classes = _classes(values, is_gold, checked_choice(kind, "kind", _KINDS))
+
         unit = np.arange(n) if units is None else _codes(units, rows, "units")
         stratum = None if strata is None else _codes(strata, rows, "strata")
         if probability is not None:
@@ -149,20 +152,22 @@ class Measurement:
         weight = np.where(is_gold, 1 / chance, 0.0)
         sample = Sample.of(weight, np.zeros(n) if stratum is None else stratum, unit)
         truth = _columns(values, classes, is_gold)
+
         expected = f"{n:,} rows, one for each gold value"
         by_name: dict[str, Any] = {}
         for key, given in _by_name(predictions, rows, classes).items():
             aligned = align_values(given, rows, "predictions", expected)
             by_name[key], notes = _with_types_of_gold(aligned, classes, key)
             decisions += notes
-        columns = [_prediction(one, classes, n, key) for key, one in by_name.items()]
+        columns = [_prediction(given, classes, n, key) for key, given in by_name.items()]
         _refuse_infinite(np.hstack(columns).sum(axis=1).tolist(), "predictions")
-        is_absent = {key: _is_absent(np.asarray(one)) for key, one in by_name.items()}
+        is_absent = {key: _is_absent(np.asarray(given)) for key, given in by_name.items()}
         for key, absent in is_absent.items():
             if n_absent := int(absent.sum()):
                 message = spell_count(n_absent, "row has", "rows have")
                 message += f" no prediction by {key}; the mean of its other predictions is used."
                 decisions.append(Decision("inference", "no_prediction", n_absent, message))
+
         proxy = columns[0]
         if len(columns) > 1 or proxy.shape[1] != truth.shape[1]:
             proxy = _combined(np.hstack(columns), truth, sample, resolve_seed(random_state))
@@ -171,16 +176,20 @@ class Measurement:
                 "which is fitted without the unit of the row."
             )
             decisions.append(Decision("inference", "predictions_combined", len(columns), message))
+
         # Scores have no classes of their own; those of the combined regression stand for them.
         naive = columns[0] if columns[0].shape[1] == truth.shape[1] else proxy
         if classes is not None:
             absent = next(iter(is_absent.values()))[:, None]
             naive = np.where(absent, naive, np.eye(len(classes))[naive.argmax(axis=1)])
+
         if is_gold.sum() < FEW_GOLD:
-            n_gold, few = int(is_gold.sum()), f"Intervals from fewer than {FEW_GOLD} gold rows"
+            n_gold = int(is_gold.sum())
+            few = f"Intervals from fewer than {FEW_GOLD} gold rows"
             message = f"{few} are too narrow at times; there are {n_gold}."
             decisions.append(Decision("inference", "few_gold", n_gold, message))
         decisions += balance_notes(naive, classes, sample, chance, next(iter(by_name)))
+
         frame = pd.DataFrame(index=range(n)) if data is None else data.reset_index(drop=True)
         self._set(
             name=name,
@@ -300,20 +309,24 @@ class Measurement:
             drawn; `units` (by default equal texts are one unit), `name`.
         """
         ids = [topics] if isinstance(topics, int | np.integer) else list(topics)
-        if not ids or not all(one in range(result.n_topics) for one in ids):
+        if not ids or not all(topic in range(result.n_topics) for topic in ids):
             raise InputError("topics", f"ids of topics, 0 to {result.n_topics - 1}", topics)
+
         rows = np.flatnonzero(result.documents.of_row >= 0)
         document = result.documents.of_row[rows]
         values = list(
             align_values(gold, result.corpus, "gold", "one value for each row of the corpus")
         )
+
         predictions = {
             "topic": np.isin(result.clustering.labels, ids)[document].astype(np.float64),
             "share": np.asarray(result.memberships[:, ids].sum(axis=1)).ravel()[document],
         }
+
         for key in ("probability", "strata", "units"):
             if options.get(key) is not None:
                 options[key] = as_series(options[key], result.corpus, key).to_numpy()[rows]
+
         options.setdefault("units", document)
         options["data"] = result.corpus.metadata.iloc[rows]
         return cls([values[row] for row in rows.tolist()], predictions, **options)
@@ -422,10 +435,11 @@ def _by_name(predictions: Any, rows: Any, classes: tuple[Any, ...] | None) -> di
         if classes is not None and set(predictions.columns) == set(classes):
             return {"probability": predictions[list(classes)].to_numpy(dtype=np.float64)}
         return {str(column): predictions[column] for column in predictions}
+
     if isinstance(predictions, Mapping):
         if not predictions:
             raise InputError("predictions", "at least one", predictions)
-        return {str(name): one for name, one in predictions.items()}
+        return {str(name): values for name, values in predictions.items()}
     return {"prediction": predictions}
 
 
@@ -441,8 +455,9 @@ def _with_types_of_gold(
         return values, []
     if array.dtype.kind in "iufb":
         spelled = {str(_plain(value)) for value in np.unique(array).tolist()}
-        if not spelled <= {str(one) for one in classes if isinstance(one, str)}:
+        if not spelled <= {str(label) for label in classes if isinstance(label, str)}:
             return values, []
+
     column = read_classes(array.tolist(), known=classes)
     rows = [row for row, label in enumerate(column.values) if label is not None]
     typed, changed = with_types_of(classes, [column.values[row] for row in rows])

@@ -110,18 +110,22 @@ def regress(
         raise InputError("gold", "more rows than coefficients", found=found)
     known = read_gold(design, sample)
     design = design.take(known.is_kept)
-    rows, n = design.rows, np.arange(len(design.rows))
-    sample, x = first.sample.take(rows), design.matrix
+    rows = design.rows
+    n = np.arange(len(design.rows))
+    sample = first.sample.take(rows)
+    x = design.matrix
     (truth, proxy, guess), family, classes = _outcome(left, by_name, first, family, target, rows)
 
     inside = sample.is_gold
     of_gold = Equations(x[inside], truth[inside], sample.weight[inside], n[inside])
     gold = EquationFit(family, of_gold, sample)
+
     if (column := gold.separated_by()) is not None:
         remedy = 'use family="linear", leave it out, or code more rows'
         expected = "one that does not separate the gold rows"
         found = f"{design.columns[column]!r}, which makes some classes certain"
         raise InputError("formula", expected, None, remedy, found=found)
+
     decisions = [*first.decisions, *design.decisions, *known.decisions]
     smooth = gold
     is_class = left in by_name and by_name[left].classes is not None
@@ -132,33 +136,38 @@ def regress(
             "row more of each kind counts at each level."
         )
         decisions.append(Decision("inference", "few_gold_in_level", MIN_RARE, message))
+
     corrected, factor = _corrected(gold, smooth, _expanded(design, proxy, by_name, measured))
 
     by_draws: Any = 0.0
-    if any(one.draws is not None for one in by_name.values()):
+    if any(measurement.draws is not None for measurement in by_name.values()):
         options: Any = {"family": family, "target": target, "reference": reference}
-        drawn = ([one.at_draw(i) for one in by_name.values()] for i in range(N_DRAWS))
-        values = np.array([regress(formula, one, **options).corrected.value for one in drawn])
+        drawn = (
+            [measurement.at_draw(i) for measurement in by_name.values()] for i in range(N_DRAWS)
+        )
+        values = np.array([regress(formula, draw, **options).corrected.value for draw in drawn])
         by_draws = np.cov(np.nan_to_num(values), rowvar=False) * (1 + 1 / N_DRAWS)
+
     gold_alone = gold.estimate()._replace(covariance=smooth.estimate().covariance)
-    corrected, gold_alone = (
-        fit._replace(covariance=fit.covariance + by_draws) for fit in (corrected, gold_alone)
-    )
+    corrected = corrected._replace(covariance=corrected.covariance + by_draws)
+    gold_alone = gold_alone._replace(covariance=gold_alone.covariance + by_draws)
 
     if measured:
         x = design.matrix_with(**{name: _cells(by_name[name])[rows] for name in measured})
+
     ones = np.ones(len(n))
     naive = EquationFit(family, Equations(x, guess, ones, n), Sample.of(ones, n * 0, sample.unit))
-    is_known = np.array([known.knows(one) for one in np.eye(x.shape[1])] * len(classes))
+    is_known = np.array([known.knows(direction) for direction in np.eye(x.shape[1])] * len(classes))
     is_present = np.tile(~known.is_absent, len(classes))
     effects = marginal_effects(
         design.changes(), gold, corrected, classes, confidence, knows=known.knows
     )
+
     return Regression(
         corrected=corrected.known(is_known, confidence),
         gold=gold_alone.known(is_known, confidence),
         naive=naive.estimate().known(is_present, confidence),
-        names=tuple((str(one), column) for one in classes for column in design.columns),
+        names=tuple((str(name), column) for name in classes for column in design.columns),
         power=factor,
         marginal=tuple(effects),
         formula=formula,
@@ -280,15 +289,19 @@ def _corrected(
     of_predicted = np.zeros((len(sample.weight), beta.size))
     moments = predicted.moments(family, beta) * predicted.weight[:, None]
     np.add.at(of_predicted, predicted.row, moments)
+
     by_all = inverse_of(predicted.slope(family, beta))
     weights = predicted.weight * sample.weight[predicted.row]  # 0 without a gold value
     by_gold = inverse_of(replace(predicted, weight=weights).slope(family, beta))
     shift = by_all @ of_predicted.sum(axis=0) - by_gold @ (sample.weight @ of_predicted)
+
+    # The factor from 0 to 1 that minimizes the variance of each coefficient.
     a = smooth.influence()
     b = of_predicted @ by_all - sample.parts(of_predicted @ by_gold, gold.leverage())
     b = sample.by_unit(b)
     square = np.square(b).sum(axis=0)
     factor = np.clip(-(a * b).sum(axis=0) / np.where(square > 0, square, 1.0), 0.0, 1.0)
+
     both = a + factor * b
     covariance = both.T @ both
     if smooth.prior is not None:

@@ -104,6 +104,7 @@ def balance_notes(
         of_gold = float(sample.weight @ values / n)
         if variance <= 1e-12 * max(of_all**2, 1e-12):
             continue
+
         if classes is None:
             p = 2 * float(ndtr(-abs(of_gold - of_all) / variance**0.5))
             what = f"Their mean by {source} is {of_gold:.3g}, that of all rows {of_all:.3g}"
@@ -112,8 +113,10 @@ def balance_notes(
             p = _binomial_p(of_gold, of_all, trials) * len(classes)
             shares = f"for {of_gold:.1%} of them, and for {of_all:.1%} of all rows"
             what = f"By {source}, {classes[column]} is predicted {shares}"
+
         if p < UNLIKELY and (most is None or p < most[0]):
             most = p, what
+
     if most is None:
         return []
     message = (

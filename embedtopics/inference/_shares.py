@@ -80,6 +80,7 @@ def shares(
     checked_between(confidence, "confidence", 0, 1)
     names, cells = groups_of(measurement.data, by, every)
     n_cells = max(len(names), 1)
+
     rows: list[MeasuredShare] = []
     correlations: dict[Any, Float64Array] = {}
     ends: dict[Any, Float64Array] = {}
@@ -93,6 +94,7 @@ def shares(
             row = estimates.row(cell, group, name, LEVEL_OF_TESTS)
             at_95.append((row.low, row.high))
         ends[name] = np.array(at_95)
+
     return MeasuredShares(
         tuple(rows),
         (*measurement.decisions, *_notes_on_groups(rows)),
@@ -109,15 +111,18 @@ def _notes_on_groups(rows: Sequence[MeasuredShare]) -> list[Decision]:
     empty = list(dict.fromkeys(str(row.group) for row in rows if row.n_gold < 2))
     equal = [str(row.group) for row in rows if row.n_gold >= 2 and np.isnan(row.low)]
     decisions = []
+
     if empty:
         shown = ", ".join(empty[:5]) + (", ..." if len(empty) > 5 else "")
         groups = spell_count(len(empty), "group", "groups")
         message = f"The estimates of {groups} with fewer than two gold rows are NaN: {shown}."
         decisions.append(Decision("inference", "groups_without_gold", len(empty), message))
+
     if equal:
         shown = ", ".join(equal[:5]) + (", ..." if len(equal) > 5 else "")
         message = f"The gold rows of {shown} do not vary between units, so intervals are NaN."
         decisions.append(Decision("inference", "equal_gold", len(equal), message))
+
     return decisions
 
 
@@ -126,6 +131,7 @@ def groups_of(data: pd.DataFrame, by: Any, every: str) -> tuple[list[Any], Int64
     checked_choice(every, "every", PERIODS)
     if by is None:
         return [], np.zeros(len(data), dtype=np.int64)
+
     columns = {}
     for name in [by] if isinstance(by, str) else list(by):
         if name not in data:
@@ -135,6 +141,7 @@ def groups_of(data: pd.DataFrame, by: Any, every: str) -> tuple[list[Any], Int64
             starts = column.dt.tz_localize(None).dt.to_period(PERIODS[every]).dt.start_time
             column = starts.dt.strftime("%Y-%m-%d")
         columns[name] = pd.Series(map(spell_class, column.tolist()), column.index, dtype=object)
+
     grouped = pd.DataFrame(columns).groupby(list(columns))
     names: list[Any] = [key if len(columns) > 1 else key[0] for key, _ in grouped]
     return names, np.asarray(grouped.ngroup().fillna(-1), dtype=np.int64)
@@ -461,24 +468,30 @@ def power(
             checked_between(value, name, 0, 1)
     checked_between(confidence, "confidence", 0, 1)
     checked_between(power, "power", 0, 1)
+
     if strata is not None:
         return _stratified(n_rows, width, strata, confidence)
+
     checked_between(share, "share", 0, 1)
-    variance, explained = share * (1 - share), 0.0
+    variance = share * (1 - share)
+    explained = 0.0
     if accuracy is not None:  # of predictions that are right with the same probability
         checked_between(accuracy, "accuracy", 0, 1)
         predicted = share * accuracy + (1 - share) * (1 - accuracy)
         shared = share * (accuracy - predicted)
         explained = shared**2 / (variance * predicted * (1 - predicted))
+
     parts = 1.0
     if width is not None:
         allowed = (width / (2 * ndtri(0.5 + confidence / 2))) ** 2
     elif effect is not None:
         allowed = (effect / (ndtri(0.5 + confidence / 2) + ndtri(power))) ** 2
         parts = 1 / checked_between(group_share, "group_share", 0, 1) + 1 / (1 - group_share)
+
     rest = allowed - explained * variance * parts / n_rows
     labels = (1 - explained) * variance * parts / rest if rest > 0 else np.inf
-    n, alone = (float(np.ceil(one)) for one in (labels, variance * parts / allowed))
+    n = float(np.ceil(labels))
+    alone = float(np.ceil(variance * parts / allowed))
     return LabelPlan(n, alone, float(explained**0.5))
 
 

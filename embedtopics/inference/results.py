@@ -155,9 +155,11 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
         name = self.rows[-1].name if name is None else name
         rows = self.of(name=name)
         groups = [row.group for row in rows]
-        for one, parameter in ((first, "first"), (second, "second")):
-            if one not in groups:
-                raise InputError(parameter, f"one of the groups {', '.join(map(str, groups))}", one)
+        for group, parameter in ((first, "first"), (second, "second")):
+            if group not in groups:
+                raise InputError(
+                    parameter, f"one of the groups {', '.join(map(str, groups))}", group
+                )
         if name not in self.correlations:
             remedy = "estimate them from gold rows"
             raise InputError("first", "a group of shares that have correlations", first, remedy)
@@ -357,10 +359,11 @@ def latex_regression(names: Sequence[str], models: Mapping[str, tuple[Coefficien
     """Return models of the same terms, and their rows, as columns; errors are in parentheses."""
     lines = [["", *models]]
     for i, name in enumerate(names):
-        fits = [one for one, _ in models.values()]
-        stars = ["*" * sum(one.p[i] < level for level in STARS) for one in fits]
-        values = [_number(one.value[i], mark) for one, mark in zip(fits, stars, strict=True)]
-        lines += [[name, *values], ["", *(_number(one.error[i], "()") for one in fits)]]
+        fits = [coefficients for coefficients, _ in models.values()]
+        stars = ["*" * sum(fit.p[i] < level for level in STARS) for fit in fits]
+        values = [_number(fit.value[i], mark) for fit, mark in zip(fits, stars, strict=True)]
+        errors = [_number(fit.error[i], "()") for fit in fits]
+        lines += [[name, *values], ["", *errors]]
     lines.append(["Rows", *(f"{n:,}" for _, n in models.values())])
     cells = [["".join(_TEX.get(sign, sign) for sign in cell) for cell in line] for line in lines]
     head, *rows = [" & ".join(line) + r" \\" for line in cells]

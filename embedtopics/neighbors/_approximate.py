@@ -300,10 +300,12 @@ def _find(
         if _recall(tried, truth) >= ROUGH_RECALL:
             break
         del probed[0]
+
     neighbors = no_neighbors(n_documents, k)
     _search(corpus, neighbors, np.arange(n_documents), probed[0])
     fresh = np.ones(neighbors[0].shape, dtype=np.bool_)
     recall = _refine(neighbors, fresh, corpus, sample, truth)
+
     for _ in range(MOST_SEARCHES):
         if recall >= LEAST_RECALL:
             break

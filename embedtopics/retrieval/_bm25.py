@@ -190,7 +190,8 @@ class LexicalSegment:
 
     def check(self, n_passages: int) -> None:
         """Raise ValueError unless the arrays fit one another and the number of passages."""
-        n_words, n_rows = len(self.ends) - 1, len(self.rows)
+        n_words = len(self.ends) - 1
+        n_rows = len(self.rows)
         are_aligned = (len(self.starts), len(self.counts)) == (n_words + 1, n_rows)
         if n_words < 0 or not are_aligned or len(self) != n_passages:
             raise ValueError("arrays of different lengths")
@@ -268,6 +269,7 @@ def open_lexical(folder: Path) -> LexicalSegment:
                 f"{folder} was written in format {written!r:.40}, and this version reads "
                 f"{_FORMAT}; upgrade embedtopics"
             )
+
         about = parse_record(LexicalAbout, content)
         settings = LexicalSettings.from_json(about.settings.model_dump(exclude_none=True))
         arrays = {name: _open(folder / f"{name}.npy") for name in _ARRAYS}

@@ -169,6 +169,7 @@ def prepare(
     has_text = np.asarray(corpus.status) == TEXT
     # An empty span marks a passage that no search may find, such as one of blanks.
     spans = [span if has_text[row] else (0, 0) for row, span in zip(rows, spans, strict=True)]
+
     if embeddings is None and encoder is None:
         vectors = np.zeros((len(rows), 1), dtype=np.float32)
     elif embeddings is None:
@@ -178,6 +179,7 @@ def prepare(
     else:
         embeddings = align_frame(embeddings, corpus, "embeddings")
         vectors = checked_vectors(embeddings, len(corpus), "embeddings")
+
     message = f"of {len(corpus):,} documents have no text: no query finds them."
     decisions += counted("retrieval", "without text", int((~has_text).sum()), message)
     return Passages(
@@ -263,6 +265,7 @@ def _build_in(folder: Path, corpus: Corpus, options: BuildOptions) -> IndexBuild
     read_frame(corpus.metadata, [])  # refuse metadata before hours of encoding
     embeddings = options.embeddings
     resolved = _encoder_for(corpus, options.encoder, embeddings)
+
     languages = options.languages
     is_unrecognized = False
     if languages is None:
@@ -271,6 +274,7 @@ def _build_in(folder: Path, corpus: Corpus, options: BuildOptions) -> IndexBuild
         warning = None if resolved is None else language_warning(resolved, shares)
         notes += [] if warning is None else [warning]
         is_unrecognized = shares.n_sampled == 0 and options.stems
+
     if not options.passages:
         resolved = None if resolved is None else resolved.reading_to_ends(corpus.texts)
     if callable(options.words):
@@ -287,12 +291,14 @@ def _build_in(folder: Path, corpus: Corpus, options: BuildOptions) -> IndexBuild
         # Texts of a few words are mostly examples: singular and plural of English are one word.
         lexical = replace(lexical, stems=("en",))
         notes.append(Decision("retrieval", "language", "en", UNRECOGNIZED))
+
     prepared = prepare(
         corpus, resolved, passages=options.passages, embeddings=embeddings,
         show_progress=options.show_progress,
     )  # fmt: skip
     notes += [] if embeddings is not None or resolved is None else resolved.decisions
     notes += [] if embeddings is None else _check_order(resolved, corpus, prepared)
+
     words_only = resolved is None and embeddings is None
     dense = DenseSettings("flat") if words_only else options.dense
     names = ("encoder", "encoder_fingerprint", "encoder_space", "encoder_settings")
@@ -309,6 +315,7 @@ def _build_in(folder: Path, corpus: Corpus, options: BuildOptions) -> IndexBuild
             for role, name in options.columns.items()
         },
     }
+
     collection = Collection.create(folder, settings)
     notes += _write(collection, corpus, prepared, dense, lexical, update=False)
     if resolved is not None and resolved.learns:  # queries need what it learned from the texts
@@ -328,6 +335,7 @@ def _encoder_for(
         resolved = resolve_encoder(encoder, cached=True).fitted_to(texts)
         require_cosine(resolved)
         return resolved
+
     if encoder is None:  # queries may come with vectors
         return None
     resolved = resolve_encoder(encoder, cached=True)
@@ -336,12 +344,15 @@ def _encoder_for(
             "encoder", "the one that made the embeddings", encoder,
             Remedy("encoder", None, "give the fitted one"),
         )  # fmt: skip
-    width, expected = np.shape(embeddings)[1:], resolved.dimensions
+
+    width = np.shape(embeddings)[1:]
+    expected = resolved.dimensions
     if expected is not None and len(width) == 1 and width[0] != expected:
         raise InputError(
             "embeddings", f"vectors of {expected} dimensions, as {resolved.name} makes them",
             found=f"{width[0]}", remedy=Remedy("encoder", None, "give the one that made them"),
         )  # fmt: skip
+
     require_cosine(resolved)
     return resolved
 
@@ -406,22 +417,29 @@ def add(
                 "rename it."
             )
     collection.check_new(corpus.ids, corpus.metadata, update=update)
-    width, words_only = settings["n_dimensions"], settings.get("words_only")
+    width = settings["n_dimensions"]
+    words_only = settings.get("words_only")
     if embeddings is not None and words_only:
         raise InputError("embeddings", "left out for an index without vectors")
     if embeddings is not None:
         embeddings = checked_vectors(embeddings, len(corpus), "embeddings", width)
+
+    encoder_of_texts: BaseEncoder | None = None
+    if not words_only and embeddings is None:
+        encoder_of_texts = reader.encoder
     prepared = prepare(
-        corpus, None if words_only or embeddings is not None else reader.encoder,
+        corpus, encoder_of_texts,
         passages=settings["passages"], embeddings=embeddings, width=width,
         show_progress=show_progress,
     )  # fmt: skip
+
     notes: list[Decision] = []
     if embeddings is not None:
         encoder: BaseEncoder | None = None
         with suppress(EmbedTopicsError):  # the encoder of the index is unknown, or not there
             encoder = reader.encoder
         notes = _check_order(encoder, corpus, prepared)
+
     dense = DenseSettings.from_json(settings["dense"])
     lexical = LexicalSettings.from_json(settings["lexical"])
     notes += _write(collection, corpus, prepared, dense, lexical, update)

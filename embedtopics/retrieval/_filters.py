@@ -73,8 +73,9 @@ def find_column(name: object, columns: Mapping[str, str]) -> str:
     by_spelling = {compared_form(column): column for column in columns}
     if compared_form(name) in by_spelling:
         return by_spelling[compared_form(name)]
+
     by_lower = {str(column).casefold(): column for column in columns}
-    close = [by_lower[one] for one in difflib.get_close_matches(name.casefold(), by_lower, n=3)]
+    close = [by_lower[match] for match in difflib.get_close_matches(name.casefold(), by_lower, n=3)]
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else ""
     hint = hint or f"the columns are {list_names(list(columns))}"
     raise InvalidCondition(f"there is no column {name!r}; {hint}")
@@ -109,6 +110,7 @@ def typed_value(column: str, kind: str, value: Value, hints: Mapping[str, str] =
         # 2.0 and 2 are one value.
         is_exact = isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53
         return int(value) if is_exact else value
+
     raise InvalidCondition(
         f"column {column!r} holds {_NAMES[kind]}; got {value!r:.80}; {hints[kind]}"
     )
@@ -128,13 +130,16 @@ def read_period(value: str) -> Period:
             "expected a date such as '2020-01-31', '2020-01', '2020' or '2020-01-31T12:00'; got "
             f"{value[:40]!r}; write it as YYYY-MM-DD"
         )
+
     zone = match["zone"] or ""
     try:
         moment = np.datetime64(match[0].removesuffix(zone).replace(" ", "T"))
         # In units of the last part; after the year 9999, the end is no datetime.
-        start, stop = (one.astype("datetime64[us]").item() for one in (moment, moment + 1))
+        start = moment.astype("datetime64[us]").item()
+        stop = (moment + 1).astype("datetime64[us]").item()
         datetime.fromisoformat(f"2000-01-01T00:00{zone}")  # refuses an offset of a day
-        return Period(start, stop if isinstance(stop, datetime) else None)
+        end = stop if isinstance(stop, datetime) else None
+        return Period(start, end)
     except (ValueError, OverflowError, TypeError):
         raise InvalidCondition(f"the date {value!r} does not exist; correct it") from None
 
@@ -239,6 +244,7 @@ def parse_filter(
         at = int(error.pos_in_stream or 0)
         message = f"this character is not allowed here; {_REMEDIES.get(text[at], _REMEDY)}"
         raise _fault(text, at, at + 1, message) from None
+
     return Filter(text.strip(), _FilterReader(text, columns, column_sql).read(parsed, 0))
 
 
@@ -256,6 +262,7 @@ class _FilterReader:
             at = tree.meta.start_pos
             message = f"use at most {MOST_LEVELS} levels of parentheses and not"
             raise _fault(self.text, at, at + 1, message)
+
         rule: str = tree.data
         parts: list[Any] = [part for part in tree.children if part is not None]
         if rule in ("disjunction", "conjunction"):
@@ -264,9 +271,11 @@ class _FilterReader:
             return self.read(parts[0], level + 1)
         if rule == "negation":
             return _negated(self.read(parts[1], level + 1))
+
         column, *rest = parts
         negated = any(getattr(part, "type", "") == "NOT" for part in rest)
         rest = [part for part in rest if getattr(part, "type", "") != "NOT"]
+
         if rule == "comparison":
             operator = str(rest[0])
             negated = operator in ("!=", "<>")
@@ -283,6 +292,7 @@ class _FilterReader:
             sql = join_conditions(ends, "AND")
         else:
             sql = self.condition(column, "is null", [])
+
         return _negated(sql) if negated else sql
 
     def condition(self, column: Token, operator: str, values: list[Token]) -> Sql:
@@ -290,6 +300,7 @@ class _FilterReader:
         at = column
         name = str(self.value(column))
         typed_values: list[Value] = []
+
         try:
             name = find_column(name, self.columns)
             kind = self.columns[name]
@@ -302,6 +313,7 @@ class _FilterReader:
                     at = values[0]
                     raise InvalidCondition(f"put texts in quotes, as in '{at}'")
                 operator = "=="
+
             _check_operator(name, kind, operator)
             for at in values:
                 typed_values.append(typed_value(name, kind, self.value(at)))
@@ -363,24 +375,29 @@ def join_conditions(parts: Sequence[Sql], word: str) -> Sql:
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
-    one, other = join_conditions(parts[:half], word), join_conditions(parts[half:], word)
-    return f"({one[0]} {word} {other[0]})", [*one[1], *other[1]]
+    first, first_parameters = join_conditions(parts[:half], word)
+    second, second_parameters = join_conditions(parts[half:], word)
+    return f"({first} {word} {second})", [*first_parameters, *second_parameters]
 
 
 def condition_of(column: str, kind: str, operator: str, values: Sequence[Value]) -> Sql:
     """Return a condition on a column, whose name in SQL is given."""
     if operator == "is null":
         return f"({column} IS NULL)", []
+
     periods = [value for value in values if isinstance(value, Period)]
     if periods:
         conditions = [_date(column, operator, value) for value in periods]
         text, parameters = join_conditions(conditions, "OR")
     else:
         plain = [value for value in values if not isinstance(value, Period)]
-        # A list passes where one of its texts does.
-        is_list = kind == "list"
-        text, parameters = _compared("json_each.value" if is_list else column, operator, plain)
-        text = f"EXISTS (SELECT 1 FROM json_each({column}) WHERE {text})" if is_list else text
+        if kind == "list":
+            # A list passes where one of its texts does.
+            text, parameters = _compared("json_each.value", operator, plain)
+            text = f"EXISTS (SELECT 1 FROM json_each({column}) WHERE {text})"
+        else:
+            text, parameters = _compared(column, operator, plain)
+
     return f"({column} IS NOT NULL AND {text})", parameters
 
 

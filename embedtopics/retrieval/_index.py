@@ -149,9 +149,11 @@ class SearchIndex:
             columns=columns,
             show_progress=show_progress,
         )
+
         corpus = read_documents(data, columns)
         target = None if out is None else Path(out)
         built = _build.build(corpus, target, options, overwrite)
+
         index = cls(built.collection, encoder=built.encoder)
         index.decisions = built.decisions
         if target is None:

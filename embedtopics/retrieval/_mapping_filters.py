@@ -56,6 +56,7 @@ def read_mapping(
     for name, value in where.items():
         values = _list_values(value)
         n_values += len(values)
+
         try:
             if n_values > MOST_VALUES:
                 raise InvalidCondition(f"a mapping may hold at most {MOST_VALUES:,} values")
@@ -64,8 +65,10 @@ def read_mapping(
         except InvalidCondition as error:
             expected = "a mapping of columns to values"
             raise InputError("where", expected, {name: value}, remedy=str(error)) from None
+
         conditions.append(_condition(column_sql(column), columns[column], typed))
         written.append(_write(column, values))
+
     if not conditions:
         return None
     return Filter(" and ".join(written), join_conditions(conditions, "AND"))

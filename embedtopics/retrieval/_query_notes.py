@@ -28,6 +28,7 @@ def describe_queries(
         if query in queries[:position]:
             continue
         name = "the query" if len(queries) == 1 else f"query {position + 1}"
+
         for kind, preposition in (("phrases", "with"), ("excluded", "without")):
             phrases = [" ".join(words) for words in getattr(query, kind)]
             if phrases:
@@ -35,6 +36,7 @@ def describe_queries(
                 decisions.append(
                     Decision("retrieval", kind, phrases, f"{message}{_shown(phrases)}.")
                 )
+
         if query.ignored:
             decisions.append(_ignored_signs(query, name, mode))
         if vectors is not None and not vectors[position].any():
@@ -72,9 +74,11 @@ def _lexical_decisions(
         if not searcher.settings.words.addresses and ADDRESS.search(query):
             message = f"{message[:-1]}; the index was built without addresses as words."
         return [Decision("retrieval", kind, stop_words, message)]
+
     missing = searcher.missing(query)
     if not missing:
         return []
+
     effect = "uses the other words" if searcher.terms(query) else "finds nothing"
     message = f"No document holds {_shown(missing)} of {name}; lexical search {effect}."
     similar = [suggestions[word] for word in missing if word in suggestions]
@@ -84,5 +88,6 @@ def _lexical_decisions(
 
 def _shown(words: Iterable[str]) -> str:
     names = [repr(word[:40]) for word in words]
-    few, n_left = ", ".join(names[:MOST_SHOWN]), len(names) - MOST_SHOWN
-    return f"{few} and {n_left:,} more" if n_left > 0 else few
+    shown = ", ".join(names[:MOST_SHOWN])
+    n_left = len(names) - MOST_SHOWN
+    return f"{shown} and {n_left:,} more" if n_left > 0 else shown

@@ -200,12 +200,14 @@ def _open_version(
     if before is not None:
         views = zip(before.segments, before.data, strict=True)
         opened = {view.content: data for view, data in views}
+
     data = tuple(
         opened.get(view.content) or _open_segment(view, n_dimensions, is_checked)
         for view in snapshot.segments
     )
     masks = [view.findable for view in snapshot.segments]
     findable = tuple(None if mask.all() else mask for mask in masks)
+
     settings = LexicalSettings.from_json(snapshot.settings["lexical"])
     lexical = LexicalSearcher.of(tuple(segment.lexical for segment in data), findable, settings)
     return IndexVersion(snapshot, data, lexical, findable)
@@ -218,13 +220,16 @@ def _open_segment(view: SegmentView, n_dimensions: int, is_checked: bool) -> Seg
             raise ValueError(f"the catalog does not name {min(missing)}")
         if is_checked:
             view.check()
-        dense, lexical = open_dense(view.folder), open_lexical(view.folder / "lexical")
+
+        dense = open_dense(view.folder)
+        lexical = open_lexical(view.folder / "lexical")
         n_passages = len(view.documents)
         if dense.vectors.shape != (n_passages, n_dimensions):
             shape = dense.vectors.shape
             raise ValueError(f"vectors of shape {shape} instead of {(n_passages, n_dimensions)}")
         if len(lexical) != n_passages:
             raise ValueError(f"postings of {len(lexical):,} passages instead of {n_passages:,}")
+
         # Opened here, because NumPy leaves a damaged file open.
         with (view.folder / SUM).open("rb") as file:
             vector_sum = np.asarray(np.load(file, allow_pickle=False))
@@ -318,8 +323,10 @@ def _sample(collection: Collection, n: int) -> tuple[list[str], FloatArray]:
 def stored_encoder(collection: Collection, encoder: Any = None) -> BaseEncoder:
     """Return the recorded encoder of a collection, or another whose vectors are comparable."""
     settings = collection.settings()
-    name, recorded = settings.get("encoder"), settings.get("encoder_settings")
+    name = settings.get("encoder")
+    recorded = settings.get("encoder_settings")
     remedy = 'load the index with encoder=, or search with mode="lexical"'
+
     if encoder is not None:
         resolved = resolve_encoder(encoder).reading_as(settings)
     elif name is None:
@@ -328,6 +335,7 @@ def stored_encoder(collection: Collection, encoder: Any = None) -> BaseEncoder:
         raise InputError(f"The encoder of the index ({name}) cannot be loaded by name; {remedy}.")
     else:
         resolved = load_words(collection.folder / ENCODER) or encoder_from_settings(recorded)
+
     if not resolved.is_fitted:
         expected = f"the fitted encoder of the index ({name}), which is not stored with it"
         raise InputError("encoder", expected, remedy=remedy)

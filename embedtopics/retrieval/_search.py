@@ -150,6 +150,7 @@ def search(
     reranker = None if options.reranker is None else resolve_reranker(options.reranker)
     if reader.newest().words_only:
         options = _lexical_options(options, vectors)
+
     if options.mode == "dense":  # the encoder reads a query as it is
         parsed = [parse_for_dense(text) for text in texts]
     else:
@@ -170,11 +171,14 @@ def search(
             ranking = ranking.first(options.k)
             ranking = _relevant(reader, version, query.text, ranking, options, vectors is None)
             hits.append(make_hits(version, collection, query.text, ranking))
+
         suggestions = {}
         if is_single and options.mode != "dense":  # for many queries it would take long
             suggestions = suggest(version, collection, parsed[0].text)
+
+        filter_text = condition.text if condition else ""
         return SearchHits(
-            texts, tuple(hits), options.mode, options.k, condition.text if condition else "",
+            texts, tuple(hits), options.mode, options.k, filter_text,
             describe_queries(version, parsed, unit_vectors, options.mode, suggestions),
             is_single, suggestions,
         )  # fmt: skip
@@ -248,6 +252,7 @@ def find_parsed(
     groups: dict[tuple[Any, Any], list[int]] = {}
     for position, query in enumerate(queries):
         groups.setdefault((query.phrases, query.excluded), []).append(position)
+
     rankings: dict[int, RankedDocuments] = {}
     for (phrases, excluded), positions in groups.items():
         candidates = documents
@@ -259,10 +264,12 @@ def find_parsed(
                 candidates = np.unique(np.concatenate([np.empty(0, np.int64), *living]))
             holders = _documents_with(version, collection, words, candidates)
             candidates = np.setdiff1d(candidates, holders)
+
         group_vectors = None if vectors is None else vectors[positions]
         texts = [queries[position].text for position in positions]
         ranked = find(version, texts, group_vectors, options, allow(version, candidates))
         rankings.update(zip(positions, ranked, strict=True))
+
     return [rankings[position] for position in range(len(queries))]
 
 
@@ -274,6 +281,8 @@ def _documents_with(
 ) -> Int64Array:
     """Return those of some documents whose text holds a sequence of words, exactly as written."""
     settings = version.lexical.settings
+
+    # The documents that hold a form of every word.
     holders = [] if among is None else [among]
     for form in {settings.form(word) or stop_form(word) for word in words}:
         parts = [np.empty(0, np.int64)]
@@ -281,6 +290,8 @@ def _documents_with(
             parts.append(view.documents[segment.postings(segment.find(form))[0]])
         holders.append(np.unique(np.concatenate(parts)))
     candidates = reduce(np.intersect1d, holders)
+
+    # Of these, the texts that hold the words as they are written.
     matches = [np.empty(0, np.int64)]
     for start in range(0, len(candidates), TEXTS_AT_ONCE):
         part = candidates[start : start + TEXTS_AT_ONCE]
@@ -304,12 +315,14 @@ def facets(
     by = [_metadata_column(collection, name, row) for row, name in enumerate(by)]
     if query is not None and not isinstance(query, str):
         raise InputError("query", "a text", query)
+
     if query is None:
         numbers = matching_documents(collection, read_filter(collection, where))
     else:
         hits = search(reader, query, where, None, options)
         number_of = collection.numbers([str(hit.id) for hit in hits])
         numbers = np.array(sorted(number_of.values()), dtype=np.int64)
+
     rows = [
         (name, value, count)
         for name in by

@@ -77,11 +77,13 @@ def find_similar(
             if not len(passages[id]):
                 raise InputError(name, "that of a document with text", id)
             n_passages += n
+
         if len(ids) == 1 and not free and not unlike:
             queries = passages[ids[0]]
         else:
             like = [*(passages[id].mean(axis=0) for id in ids), *free]
             queries = _between(like, [passages[id].mean(axis=0) for id in unlike])
+
         allowed = allow(version, matching_documents(collection, condition))
         exclude = [*numbers.values()]
         ranking = _nearest_documents(version, queries, allowed, k, exclude, n_passages)

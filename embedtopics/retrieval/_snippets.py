@@ -225,12 +225,14 @@ def suggest(version: IndexVersion, collection: Collection, query: str) -> dict[s
             for form in words_like(text, part.letters, part.ends)
             if _are_near(text[: len(form)], form, most_edits)
         }
+
         near = [
             (edit_distance(word, other), -lexical.n_holding(form), other)
             for form in sorted(forms)
             for other in _words_of_form(version, collection, form)
             if _are_near(word, other, most_edits)
         ]
+
         if near:
             suggestions[word] = min(near)[2]
     return suggestions
@@ -244,8 +246,10 @@ def _are_near(word: str, other: str, most_edits: int) -> bool:
 
 def _words_of_form(version: IndexVersion, collection: Collection, form: str) -> set[str]:
     """Return the words that share a form, as some passages write them."""
-    settings, words = version.lexical.settings, set()
+    settings = version.lexical.settings
+    words = set()
     beginning = fold_letters(form[:2])
+
     for view, segment in zip(version.segments, version.lexical.segments, strict=True):
         rows = segment.postings(segment.find(form))[0]
         rows = rows[view.alive[rows]][:PASSAGES_READ]

@@ -75,6 +75,7 @@ def count_terms(
         parts = np.unique(np.concatenate([tokens.parts, places, places + 1]))
         ids = np.where(tokens.skipped, np.int32(-1), tokens.ids)
         tokens = replace(tokens, ids=ids, segments=parts)
+
     shortest, longest = checked_ngram_range(ngram_range)
     fewest = fewest_documents(min_df, len(tokens))
     extra = set(map(_lowered, extra_stop_words))
@@ -83,6 +84,7 @@ def count_terms(
     lowered = list(map(_lowered, tokens.words))
     left_out = stops | functions
     holders = count_holders(tokens)
+
     edge, opening = np.zeros((2, len(lowered)), dtype=bool)
     for i in np.flatnonzero(holders >= fewest).tolist():
         w = lowered[i]
@@ -91,6 +93,7 @@ def count_terms(
         else:  # several letters and no number, or an emoji
             is_word = (len(w) > 1 and any(map(str.isalpha, w))) or is_emoji(w)
             edge[i] = every_word or is_word
+
     pairs = _pairs_with_stop_words(tokens, opening, edge)
     phrase_pairs = _pairs_of_phrases(phrases, lowered)
     opens = edge.copy()
@@ -98,6 +101,7 @@ def count_terms(
     opens[phrase_pairs // len(edge)] = True
     closes = edge.copy()
     closes[phrase_pairs % len(edge)] = True
+
     names: list[str] = []
     streams, lengths = [], []
     for n, stream, n_holders, ids in _ngrams(tokens, holders, opens, closes, longest, fewest):
@@ -113,12 +117,14 @@ def count_terms(
         streams.append((stream, np.where(is_term, len(names) + np.cumsum(is_term) - 1, -1)))
         names += [" ".join(tokens.words[i] for i in row) for row in ids[is_term].tolist()]
         lengths.append(np.full(int(is_term.sum()), n, dtype=np.int8))
+
     order = sorted(range(len(names)), key=names.__getitem__)
     place = np.full(len(names) + 1, -1, dtype=np.int32)  # the last one for -1
     place[order] = np.arange(len(order), dtype=np.int32)
     ordered = [(stream, place[number]) for stream, number in streams]
     counts = _counts_of(ordered, tokens.offsets, len(order))
     counts.sort_indices()
+
     return TermCounts(
         counts=counts,
         terms=tuple(names[i] for i in order),
@@ -140,10 +146,11 @@ def _pairs_of_phrases(phrases: Iterable[str], lowered: Sequence[str]) -> Int64Ar
     for i, word in enumerate(lowered):
         if word in needed:
             ids_of.setdefault(word, []).append(i)
+
     pairs = [
         first * len(lowered) + second
-        for one, other in halves
-        for first, second in product(ids_of.get(one, ()), ids_of.get(other, ()))
+        for left, right in halves
+        for first, second in product(ids_of.get(left, ()), ids_of.get(right, ()))
     ]
     return np.array(pairs, dtype=np.int64)
 
@@ -285,14 +292,18 @@ def _ngrams(
     most as many documents as its first n - 1 words and its last word. So each length extends only
     n-grams of enough documents, and the longest length only possible terms.
     """
-    n_words, grams = len(tokens.words), tokens.ids
+    n_words = len(tokens.words)
+    grams = tokens.ids
     ids = np.arange(n_words).reshape(-1, 1)
     yield 1, grams, holders, ids
     is_common = holders >= fewest
     for n in range(2, longest + 1):
-        begins, ends = holders >= fewest, is_common
+        begins = holders >= fewest
+        ends = is_common
         if n == longest:
-            begins, ends = begins & opens[ids[:, 0]], ends & closes
+            begins = begins & opens[ids[:, 0]]
+            ends = ends & closes
+
         grams, pairs = _number_ngrams(tokens, grams, begins, ends, n, fewest)
         ids = np.column_stack([ids[pairs // n_words], pairs % n_words])
         holders = _holders(grams, tokens.offsets, len(pairs))

@@ -237,7 +237,7 @@ def unique_labels(
         sizes = range(min(n, len(terms)), len(terms) + 1)
         candidates = [", ".join(terms[:size]) for size in sizes]
         candidates += [f"{candidates[0]} ({number})" for number in range(2, len(used) + 3)]
-        label = next(one for one in candidates if label_words(one) not in used)
+        label = next(name for name in candidates if label_words(name) not in used)
         used.add(label_words(label))
         labels.append(label)
     return labels

@@ -59,12 +59,14 @@ def common_phrases(
         tokens, members, topic_of_member, is_candidate, is_function
     )
     phrase_bound = information_bound(document_counts, sizes, -CONFIDENCE)
+
     words = np.unique(pairs)
     presence = count_words(tokens)[members][:, words]
     presence.data[:] = 1
     word_counts = count_by_topic(presence, topic_of_member).toarray()
     word_bound = information_bound(word_counts, sizes, CONFIDENCE)
     of_words = word_bound[np.searchsorted(words, pairs)].max(axis=1, initial=MAX_INFORMATION)
+
     return tuple(
         f"{tokens.words[first]} {tokens.words[second]}"
         for first, second in pairs[phrase_bound > of_words].tolist()
@@ -95,7 +97,8 @@ def _count_pairs(
     topic_of_document = np.full(len(tokens), -1, dtype=np.int64)
     topic_of_document[members] = topic_of_member
     in_topic = topic_of_document[documents] >= 0
-    positions, documents = positions[in_topic], documents[in_topic]
+    positions = positions[in_topic]
+    documents = documents[in_topic]
 
     # Each pair once a document.
     codes = tokens.ids[positions].astype(np.int64) * n_words + tokens.ids[positions + 1]

@@ -103,6 +103,7 @@ class _TracedText:
         text: list[str] = []
         starts: list[int] = []
         stops: list[int] = []
+
         for begin, end in _composing(self.text):
             parts = compose(self.text[begin:end])
             text.append(parts)
@@ -112,6 +113,7 @@ class _TracedText:
             else:
                 starts += [self.starts[begin]] * len(parts)
                 stops += [self.stops[end - 1]] * len(parts)
+
         return _TracedText("".join(text), starts, stops)
 
 
@@ -145,11 +147,14 @@ def word_spans(text: str, rules: WordRules = PLAIN) -> list[tuple[str, int, int]
     if rules.social == "split":
         traced = traced.insert_blanks(capitals_of_tags(traced.text))
     traced = traced.lower().replace(_TAG, lambda _: " ")
+
     addresses = ADDRESS.finditer(traced.text) if rules.addresses else ()
     spans = [span for match in addresses for span in _address_spans(traced, match, rules)]
+
     if rules.social != "kept":
         left_out = social_pattern() if rules.social == "dropped" else ADDRESS
         traced = traced.replace(left_out, lambda _: " ")
+
     for token, first, last in special_words(traced.text, rules):
         if token is not None:
             spans.append((token, traced.starts[first], traced.stops[last - 1]))
@@ -165,7 +170,8 @@ def _address_spans(
     begin, end = address_span(match[0])
     if begin == end:
         return
-    first, last = match.start() + begin, match.start() + end
+    first = match.start() + begin
+    last = match.start() + end
     whole = usual_letters(match[0][begin:end])
     parts = list(_plain_spans(traced, first, last, rules))
     if len(whole) <= LONGEST_ADDRESS and [word for word, _, _ in parts] != [whole]:
@@ -200,7 +206,9 @@ def _traced_chunks(
         if rules.version > 1:
             piece = piece.replace(_other_forms(), lambda letter: _forms()[ord(letter)])
             piece = piece.replace(re.compile("i\u0307"), lambda _: "i")
-        piece, pattern = piece.compose(), _unicode_chunk()
+        piece = piece.compose()
+        pattern = _unicode_chunk()
+
     for match in pattern.finditer(piece.text):
         yield piece, match.span()
 

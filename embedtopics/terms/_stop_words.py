@@ -122,7 +122,8 @@ def _stemmer(code: str) -> Callable[[str], str]:
     algorithm = _ALGORITHMS.get(code)
     if algorithm not in snowballstemmer.algorithms():
         return str
-    stemmer, lock = snowballstemmer.stemmer(algorithm), Lock()
+    stemmer = snowballstemmer.stemmer(algorithm)
+    lock = Lock()
 
     @lru_cache(maxsize=65_536)
     def stem(word: str) -> str:
@@ -165,12 +166,15 @@ def function_words(
     sizes = np.bincount(numbered)
     if len(sizes) < 2:
         return ()
-    holders, codes = count_holders(tokens), tuple(languages)
+
+    holders = count_holders(tokens)
+    codes = tuple(languages)
     frequent = np.argsort(-holders, kind="stable")[:_MOST_FREQUENT].tolist()
     words = {tokens.words[i] for i in frequent}
     n_listed = len(words.intersection(stop_words_for(codes, rules=tokens.rules)))
     # English texts often come without their stop words, which are no sign of another language.
     has_lists = not codes or "en" in codes or n_listed >= _LISTED
+
     share = MIN_SHARE if has_lists else _SHARE_WITHOUT_LIST
     least = max(1.0 if has_lists else 3.0, share * len(members))
     is_frequent = holders >= least  # of all documents
@@ -179,6 +183,7 @@ def function_words(
     is_common = np.bincount(presence.indices, minlength=presence.shape[1]) >= least
     candidates = np.flatnonzero(is_frequent)[is_common]
     document_counts = count_by_topic(presence[:, np.flatnonzero(is_common)], numbered).toarray()
+
     bound = information_bound(document_counts, sizes, CONFIDENCE)
     n_of_word = document_counts.sum(axis=0)
     is_function = (bound < MAX_INFORMATION) & (n_of_word >= MIN_SHARE * len(members))
@@ -187,6 +192,7 @@ def function_words(
         # No ratio of a topic exceeds the inverse of its share.
         most_times = min(_MOST_TIMES, 1 + (len(members) / sizes.max() - 1) * 2 / 3)
         is_function |= (document_counts / expected).max(axis=0) <= most_times
+
     return tuple(tokens.words[i] for i in candidates[is_function].tolist())
 
 
@@ -210,7 +216,8 @@ def information_bound(
 
     Counts are (n_topics, n_words), `sizes` (n_topics,). `n_errors` standard errors are added.
     """
-    n_topics, n_documents = len(sizes), int(sizes.sum())
+    n_topics = len(sizes)
+    n_documents = int(sizes.sum())
     share_of_topic = (sizes / n_documents)[:, None]
     mean = np.zeros(document_counts.shape[1])
     mean_square = np.zeros(document_counts.shape[1])
@@ -220,10 +227,12 @@ def information_bound(
         ratio = np.log(np.divide(cell, expected, out=np.ones_like(cell), where=cell > 0))
         mean += (cell * ratio).sum(axis=0)
         mean_square += (cell * ratio**2).sum(axis=0)
+
     freedom = n_topics - 1
     variance = np.maximum(mean_square - mean**2, 0.0)
     error = np.sqrt(variance / n_documents + freedom / (2 * n_documents**2))
     information = np.maximum(mean - freedom / (2 * n_documents), 0.0) + n_errors * error
+
     least_entropy = _entropy(np.array([MIN_SHARE]))
     entropy = np.maximum(_entropy(document_counts.sum(axis=0) / n_documents), least_entropy)
     bound: npt.NDArray[np.float64] = information / (entropy * np.log(n_topics))

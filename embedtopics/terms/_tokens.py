@@ -251,9 +251,11 @@ def special_words(
     if rules.function is not None:
         yield from words_by_function(text, rules, row)
         return
+
     place = 0
     for match in social_pattern().finditer(text) if rules.social == "kept" else ():
-        begin, word = match.start(), match[0].rstrip(".,;:!?)'")
+        begin = match.start()
+        word = match[0].rstrip(".,;:!?)'")
         yield None, place, begin
         place = begin + len(word)
         word = word.replace("\ufe0f", "")
@@ -268,11 +270,13 @@ def clean(text: str, rules: WordRules = PLAIN) -> str:
         text = html.unescape(text)
     if rules.social == "split" and (places := capitals_of_tags(text)):
         text = " ".join(text[a:b] for a, b in pairwise([0, *places, len(text)]))
+
     text = text.lower()
     if "<" in text:
         text = _TAG.sub(" ", text)
     if rules.addresses:
         text = text.replace(_ADDRESS_MARK, " ")
+
     if rules.social == "dropped":
         text = social_pattern().sub(" . ", text)
     elif rules.social != "kept" and _may_hold_address(text):
@@ -281,6 +285,7 @@ def clean(text: str, rules: WordRules = PLAIN) -> str:
         text = " ".join(
             ADDRESS.sub(put, part) if _may_hold_address(part) else part for part in text.split(" ")
         )
+
     return text.replace("\n\n", "\n.\n")
 
 
@@ -348,27 +353,33 @@ def _read_piece(piece: str, rules: WordRules) -> list[str]:
     """Return the words and breaks of a piece."""
     if piece[0] == _ADDRESS_MARK and rules.addresses:
         return _read_address(bytes.fromhex(piece[1:]).decode("utf-8", "surrogatepass"), rules)
+
     # Most pieces that are no plain word are one with marks around it.
     word = piece.strip(_MARKS)
     if word.isascii() and word.isalnum():
         before, _, after = piece.partition(word)
         return [*_breaks(before, []), lemma_of(word, rules), *_breaks(after, [word])]
+
     pattern = _ASCII_CHUNK
     if not piece.isascii():
         for form, plain in _LETTER_FORMS.items():
             piece = piece.replace(form, plain)
         normal = usual_letters if rules.version > 1 else compose
-        piece, pattern = normal(piece), _unicode_chunk()
+        piece = normal(piece)
+        pattern = _unicode_chunk()
+
     words: list[str] = []
     place = 0
     for chunk in pattern.finditer(piece):
         words += _breaks(piece[place : chunk.start()], words)
-        word, place = chunk[0], chunk.end()
+        word = chunk[0]
+        place = chunk.end()
         if word.isascii() and "'" not in word and "-" not in word:  # most of them
             words.append(lemma_of(word, rules))
             continue
         words += [part for part, _, _ in _split(word, rules)]
         words += [_BREAK] * word.endswith("'s")
+
     return words + _breaks(piece[place:], words)
 
 

@@ -144,15 +144,18 @@ class ClusterTree:
                 return dense
             partition = self.partition(dense.n_informative)
             return _clusters_around(dense, partition, self._test, is_loose=False)
+
         # A requested number is met, however small the dense groups are.
         enough = np.flatnonzero(self._n_by_size >= 2)
         dense = self._auto
         if len(enough) and not isinstance(n_topics, str):
             dense = self._dense(min(self._size, int(enough[-1])))
+
         if not isinstance(n_topics, str):
             return self._cut_into(dense, int(n_topics))
         if not dense.n_informative:
             return dense
+
         try:
             return self._cut_into(dense, self.number(n_topics))
         except NotEnoughTopics as error:
@@ -191,7 +194,9 @@ class ClusterTree:
         levels: list[Level] = []
         if self.judge is None or self._auto.n_informative < 2 or self.is_repetitive:
             return levels
-        n_counted, last = int((self.partitioner.weights > 0).sum()), 2
+
+        n_counted = int((self.partitioner.weights > 0).sum())
+        last = 2
         for n_topics in numbers_to_try(min(self.partitions.n_most, n_counted // FEWEST_A_TOPIC)):
             if n_topics > BEYOND * last:
                 break
@@ -201,6 +206,7 @@ class ClusterTree:
                 continue
             levels.append(self.judge.level(partition))
             last = n_topics if levels[-1].neighbor_share >= ENOUGH_NEIGHBORS else last
+
         return levels
 
     def partition(self, n_topics: int) -> Int64Array:
@@ -237,7 +243,9 @@ class ClusterTree:
         if not dense.n_informative:
             raise NotEnoughTopics(dense, n_topics)
         n_most = self.partitions.n_most
-        n, best = min(n_topics, n_most), dense
+        n = min(n_topics, n_most)
+        best = dense
+
         for trial in range(TRIALS):
             # The one text of a cluster is its core; others of the partition are not.
             is_loose = not self.is_repetitive
@@ -251,11 +259,13 @@ class ClusterTree:
                 if cut.n_informative == n_topics:
                     return cut
                 break
+
             if trial == 0 or lacking < n_topics - best.n_informative:
                 best = cut
             if n == n_most:
                 break
             n = min(n + lacking, n_most)
+
         raise NotEnoughTopics(best, n_topics)
 
     def _dense(self, size: int) -> ClusterCut:
@@ -423,6 +433,7 @@ def cluster_tree(
         return ClusterTree(
             tree, partitioner, weights, is_uninformative, judge=judge, has_vector=has_vector
         )
+
     n_fixed = len(constraints.names) if constraints.is_fixed else 0
     counted = np.where(constraints.groups >= 0, 0, weights) if n_fixed else weights
 
@@ -446,7 +457,8 @@ def cluster_tree(
         return constrain_cut(cut, weights, graph, constraints)
 
     test = is_uninformative_or_remainder if n_fixed else is_uninformative
-    partitioner, judge = Partitioner(coordinates, counted), Judge(counts, graph, counted > 0)
+    partitioner = Partitioner(coordinates, counted)
+    judge = Judge(counts, graph, counted > 0)
     return ClusterTree(
         tree, partitioner, weights, test, constrained_cut, judge, has_vector=has_vector
     )

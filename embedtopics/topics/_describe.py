@@ -100,7 +100,9 @@ def count_by_settings(
     listed: Sequence[str] = ()
     extra: Sequence[str] = (*settings.stop_words, *settings.extra_stop_words)
     if settings.stop_words == "auto":
-        listed, extra = stop_words_for(languages, rules=tokens.rules), settings.extra_stop_words
+        listed = stop_words_for(languages, rules=tokens.rules)
+        extra = settings.extra_stop_words
+
     return count_terms(
         tokens,
         ngram_range=settings.ngram_range,

@@ -56,6 +56,7 @@ def note_encoding(log: FitLog, encoding: Encoding, encoder: BaseEncoder) -> None
     recipe = None if encoder.transformer is None else encoder.transformer.recipe
     limit = "" if max_length is None else f" of {max_length:,} tokens"
     longer = f"of the texts are longer than the encoder's limit{limit}"
+
     if encoding.truncated_share > 0:
         unseen = encoding.unseen_token_share
         if unseen > UNREAD:
@@ -79,10 +80,12 @@ def note_encoding(log: FitLog, encoding: Encoding, encoder: BaseEncoder) -> None
         if np.median(encoding.n_tokens) > MANY_WINDOWS * recipe.max_length:
             message = "Most texts are long: fit corpus.passages(encoder), or with --passages."
             log.note("encoder", "passages_advised", True, message)
+
     if encoding.n_cached:
         n_texts = len(encoding.n_tokens)
         message = f"The vectors of {encoding.n_cached:,} of {n_texts:,} texts came from the cache."
         log.note("encoder", "cached", encoding.n_cached, message)
+
     if encoding.unknown_token_share > 0.001:
         share = encoding.unknown_token_share
         message = f"{share:.1%} of the tokens are unknown to the encoder."
@@ -94,12 +97,14 @@ def note_without_vector(log: FitLog, vectors: FloatArray, documents: DistinctDoc
     is_zero = ~vectors.any(axis=1)
     if not is_zero.any():
         return
+
     n_rows = int(documents.weights[is_zero].sum())
     if is_zero.all():
         raise InputError(
             f"the encoder returned only zero vectors, for all {n_rows:,} texts; use another "
             "encoder, or texts with words"
         )
+
     message = spell_count(n_rows, "text is", "texts are")
     message += " in no topic, because the encoder knows none of its words."
     log.note("encoder", "without_vector", n_rows, message)
@@ -115,10 +120,12 @@ def note_graph(log: FitLog, graph: NeighborGraph, unique: UniqueVectors, k: int)
         message = spell_count(n_shared, "text is a near-duplicate", "texts are near-duplicates")
         message += " of other texts and share their positions."
         log.note("neighbors", "near_duplicates", n_shared, message)
+
     if graph.method != "exact":
         message = f"The neighbor search is approximate; it found {graph.recall:.1%} of the true "
         message += "neighbors of a sample."
         log.note("neighbors", "recall", graph.recall, message)
+
     if graph.k < k:
         message = f"Documents have {graph.k} neighbors, not {k}: the collection is small."
         log.note("neighbors", "k", graph.k, message)
@@ -132,6 +139,7 @@ def note_topics(
         message = spell_count(n_uninformative, "dense group is", "dense groups are")
         message += " not topics, because their words do not differ from those of the corpus."
         log.note("clustering", "uninformative", n_uninformative, message)
+
     if not cut.n_informative and cut.min_cluster_size:
         message = (
             f"No topics: no group of at least {cut.min_cluster_size:,} rows has texts that are "
@@ -139,9 +147,11 @@ def note_topics(
         message += "more similar to each other than to others. Add texts, or set a smaller "
         message += "min_cluster_size; a few short answers are counted rather than clustered."
         log.note("clustering", "no_topics", 0, message)
+
     reasons = assigned.clustering.reasons
     if reasons is None or not (outside := reasons != Reason.IN_TOPIC).any():
         return
+
     rows = np.bincount(reasons[outside], documents.weights[outside], minlength=len(Reason))
     parts = ", ".join(f"{int(rows[r]):,} {Reason(r).text}" for r in np.flatnonzero(rows).tolist())
     message = f"{spell_count(int(rows.sum()), 'text is', 'texts are')} in no topic: {parts}."
@@ -164,8 +174,10 @@ def note_terms(
         left_out = spell_count(len(stop_words), "stop word was", "stop words were")
         message = f"{left_out} left out ({whose})."
         log.note("terms", "stop_words", list(stop_words), message)
+
     if counts.function_words:
-        words, phrases = counts.function_words, phrases_of(counts)
+        words = counts.function_words
+        phrases = phrases_of(counts)
         shown = ", ".join(words[:12]) + (", ..." if len(words) > 12 else "")
         message = spell_count(len(words), "word was", "words were")
         message += f" left out, which all topics of this corpus use equally: {shown}."

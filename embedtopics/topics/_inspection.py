@@ -103,19 +103,23 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
     n_documents = len(texts)
     languages = detect_languages(texts)
     n_characters = sum(map(len, texts))
+
     # Documents are in the order of their content hash: every n-th one is a random sample.
     sample = texts[:: max(1, n_documents // TEXTS_TO_COUNT)][:TEXTS_TO_COUNT]
+
     resolved = None if encoder is None else resolve_encoder(encoder).reading_to_ends(texts)
     resolved, learning = _fitted(resolved, sample, n_characters)
     counted = resolved.count_tokens(sample) if resolved is not None and sample else None
     mean_tokens, mean_seen, truncated, speed = _measure(
         resolved, counted, sample, n_documents, learning
     )
+
     limit = (resolved and resolved.max_length) or np.inf
     is_exact = n_documents <= EXACT_LIMIT
     search = SECONDS_PER_PAIR * n_documents if is_exact else SECONDS_PER_SEARCH
     width = (resolved.dimensions if resolved else None) or 384
     warning = None if resolved is None else language_warning(resolved, languages)
+
     return Inspection(
         n_rows=len(corpus),
         n_documents=n_documents,

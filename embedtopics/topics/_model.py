@@ -223,14 +223,18 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         self._result_was_given = False
         resolution = Resolution(self.n_topics, self.min_cluster_size)
         seed = resolve_seed(self.random_state)
-        reducer, n_components = _fresh(self.reducer), self.n_components
+
+        reducer = _fresh(self.reducer)
+        n_components = self.n_components
         if isinstance(reducer, str):
             checked_choice(reducer, "reducer", REDUCERS)
             reducer = named_reducer(reducer, self.n_neighbors, n_components or 5, seed)
+
         clusterer = _fresh(self.clusterer) or DensityClusterer(self.min_cluster_size)
         if isinstance(clusterer, str):
             checked_choice(clusterer, "clusterer", CLUSTERERS)
             clusterer = named_clusterer(clusterer, self.n_topics, self.min_cluster_size, seed)
+
         stages = Stages(
             make_encoder=self._make_encoder,
             reducer=reducer,
@@ -248,6 +252,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             constraints=self.constraints,
             has_encoder=self.encoder is not None,
         )
+
         result = fit_topics(corpus, embeddings, stages, self._settings())
         notes = [] if y is None else [Y_NOT_USED]
         self.result_ = dataclasses.replace(
@@ -383,6 +388,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         if not isinstance(result, TopicResult):
             remedy = "pass model.result_" if isinstance(result, TopicModel) else ""
             raise InputError("result", "a TopicResult", result, remedy)
+
         settings = result.settings
         parameters = {name: settings[name] for name in RESTORED if name in settings}
         for stage, names in NAMED.items():
@@ -392,6 +398,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             parameters["words"] = result.tokens.rules.function
         if "ngram_range" in parameters:
             parameters["ngram_range"] = tuple(parameters["ngram_range"])
+
         model = cls(encoder=encoder, random_state=settings.get("seed", 0), **parameters)
         model.result_ = result
         model._result_was_given = True
@@ -408,13 +415,16 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         return encoder
 
     def _assign(self, X: Any, embeddings: npt.ArrayLike | None) -> Assignment:
-        result, corpus = self._fitted(), Corpus.of(X)
+        result = self._fitted()
+        corpus = Corpus.of(X)
         of_fit = getattr(self, "_of_fit", None)
+
         if embeddings is not None:
             encoder = None
             if of_fit is not None and of_fit[0] is self.encoder:
                 encoder = of_fit[1]
             return assign(result, corpus, embeddings=embeddings, encoder=encoder)
+
         # If all texts are of the fit, no encoder is needed.
         if (known_documents(result, corpus) >= 0).all():
             return assign(result, corpus)

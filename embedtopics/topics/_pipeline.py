@@ -202,6 +202,7 @@ def _encode(
 ) -> tuple[FloatArray, dict[str, Any], Callable[[Sequence[str]], FloatArray]]:
     """Return the documents' unit vectors, the settings to record, and an encoder of other texts."""
     documents = corpus.distinct()
+
     if embeddings is not None:
         make_encoder = None
         if stages.has_encoder:
@@ -209,6 +210,7 @@ def _encode(
         vectors, encode, notes = given_documents(embeddings, corpus, texts, make_encoder)
         log.decisions += notes
         return vectors, {"encoder": GIVEN}, encode
+
     encoder = _make_encoder(stages, documents, texts)
     shares = log.languages or LanguageShares(
         {code: 1 / len(languages) for code in languages}, len(texts)
@@ -217,6 +219,7 @@ def _encode(
     if warning is not None:
         log.decisions.append(warning)
         warnings.warn(warning.message, stacklevel=2)
+
     vectors, encoding = encode_documents(encoder, texts, documents.first_rows, stages.show_progress)
     log.decisions += encoder.decisions
     note_encoding(log, encoding, encoder)
@@ -259,25 +262,33 @@ def _reduce(
     constraints: TopicConstraints | None,
 ) -> _Space:
     """Compute coordinates: components smoothed over the graph, or those of a replaced reducer."""
-    vectors, fuzzy, groups, pull = context.embeddings, fuzzy_graph(unique_graph), None, 0.0
+    vectors = context.embeddings
+    fuzzy = fuzzy_graph(unique_graph)
+    groups = None
+    pull = 0.0
     if constraints is not None:
         groups = groups_of_vectors(constraints.groups, unique.of_document, len(unique.first))
-        of_unique, pull = unique.of(vectors), constraints.attraction
+        of_unique = unique.of(vectors)
+        pull = constraints.attraction
         fuzzy = constrained_graph(fuzzy, of_unique, constraints, groups, unique_graph.k)
     schedule = edge_schedule(fuzzy, seed=stages.seed)
     array, rows = unique.within(vectors)
+
     rows_with_vector = np.where(vectors.any(axis=1), context.documents.weights, 0)
     n_rows = np.bincount(unique.of_document, rows_with_vector).astype(np.int64)
-    n_components, repeats = stages.n_components, is_repetitive(n_rows)
+    n_components = stages.n_components
+    repeats = is_repetitive(n_rows)
     if repeats:
         n_components = min(len(n_rows), MOST_COMPONENTS)
     start = principal_start(array, max(2, n_components), rows)
+
     if stages.reducer is None:
         components = first_components(start, n_components)
         if not repeats:
             components = smooth(fuzzy, components, groups=groups, pull=pull)
         coordinates = unique.spread(components)
         return _Space(coordinates, schedule, start)
+
     # A replaced reducer gets the groups as `y`.
     y = []
     if constraints is not None and (constraints.attraction or constraints.separation):
@@ -288,6 +299,7 @@ def _reduce(
         expected = f"an object that returns one finite row per document ({len(vectors)})"
         shape = f"shape {coordinates.shape} from {type(stages.reducer).__name__}"
         raise InputError("reducer", expected, found=shape)
+
     return _Space(np.ascontiguousarray(coordinates, dtype=np.float32), schedule, start)
 
 
@@ -341,12 +353,14 @@ def _cut(
     """Return the clusters at the requested resolution; those of a replaced clusterer stay."""
     weights, graph = context.documents.weights, context.graph
     clustering, tree, coordinates = clusters
+
     if tree is None or stages.resolution is None:
         n_clusters = len(clustering.persistence)
         is_informative = ~uninformative_topics(counts, clustering.labels, n_clusters)
         size = getattr(stages.clusterer, "min_cluster_size_", None)
         cut = ClusterCut(clustering, is_informative, size)
         return constrain_cut(cut, weights, graph, constraints)
+
     try:
         vectors = context.embeddings
         of_tree = cluster_tree(tree, coordinates, weights, counts, graph, vectors, constraints)
@@ -450,10 +464,12 @@ def _count_terms(
     languages: tuple[str, ...],
 ) -> tuple[TokenStream, TermCounts]:
     """Count terms without stop words, repeated lines, @names and words that close many texts."""
-    tokens, texts = context.tokens(), context.texts
+    tokens = context.tokens()
+    texts = context.texts
     if settings.min_df is None and is_repetitive(context.documents.weights):
         used["min_df"] = 1  # an answer of many people is one text
         settings = replace(settings, min_df=1)
+
     if settings.stop_words == "auto":
         tokens, decisions = without_boilerplate(tokens, texts)
         log.decisions += decisions
@@ -463,9 +479,11 @@ def _count_terms(
     if without:
         used["extra_stop_words"] = [*settings.extra_stop_words, *without]
         settings = replace(settings, extra_stop_words=used["extra_stop_words"])
+
     counts = count_corpus_terms(tokens, clusters.clustering.labels, settings, languages)
     listed = sorted({*counts.stop_words} - {*without})
     note_terms(log, listed, counts, languages)
+
     if tokens.rules.social:
         numbers = count_social_tokens(texts)
         tags, names, emoji, addresses = (f"{n:,} {kind}" for kind, n in numbers.items())
@@ -476,4 +494,5 @@ def _count_terms(
             f"left out: {emoji} and {addresses}.",
         }[tokens.rules.social]
         log.note("terms", "social", numbers, message)
+
     return tokens, counts

@@ -490,10 +490,12 @@ def vectors_of(
         vectors, _ = given_vectors(embeddings, corpus, documents)
         _check_given(result, corpus, documents, vectors, encoder)
     else:
-        model, texts = encoder_of_fit(result, encoder), corpus.document_texts()
+        model = encoder_of_fit(result, encoder)
+        texts = corpus.document_texts()
         rows = corpus.distinct().first_rows[documents]
         # Writing every question to the cache would cost more than it saves.
         vectors, _ = encode_documents(model.uncached, [texts[d] for d in documents], rows, None)
+
     width = result.embeddings.shape[1]
     if vectors.shape[1] != width:
         expected = f"of {width} dimensions, like those of the fit"

@@ -37,7 +37,7 @@ def has_edits(result: TopicResult) -> bool:
 def checked_topic_id(result: TopicResult, topic: Any, parameter: str = "topic") -> int:
     """Return the id of a topic, which may be named by its label, or raise InputError."""
     if isinstance(topic, str):
-        topic = next((one.topic_id for one in result.topics if one.label == topic), topic)
+        topic = next((known.topic_id for known in result.topics if known.label == topic), topic)
     n_topics = len(result.topics)
     if is_whole(topic) and 0 <= int(topic) < n_topics:
         return int(topic)
@@ -163,11 +163,14 @@ def relabeled(
     inside = drafts != NOISE
     weights = result.documents.weights[inside]
     sizes = np.bincount(drafts[inside], weights, minlength=len(origins))
+
+    # Topics are numbered from the largest down, by rows.
     order = np.argsort(-sizes, kind="stable")
     order = order[sizes[order] > 0]
     number = np.full(len(origins) + 1, NOISE, dtype=np.int32)  # the last for noise
     number[order] = np.arange(len(order), dtype=np.int32)
     from_old = [origins[draft] for draft in order.tolist()]
+
     edited = dataclasses.replace(result, **changes)
     clustering = _clustering(result.clustering, number[drafts], from_old, probabilities)
     same_topic = same_topics(result.clustering.labels, clustering.labels, len(order))
@@ -176,6 +179,7 @@ def relabeled(
         keeps_name[:] = False
     unchanged = _unchanged_representatives(result, clustering, same_topic)
     topics, topic_terms = describe_again(edited, clustering, unchanged)
+
     new_ids = None if follows is None else number[np.asarray(follows, dtype=np.int64)]
     is_same = np.array_equal(clustering.labels, result.clustering.labels)
     if len(order) < len(origins):
@@ -185,6 +189,7 @@ def relabeled(
         memberships.indices = number[memberships.indices].astype(memberships.indices.dtype)
         memberships.has_sorted_indices = False
         memberships.sort_indices()
+
     after = dataclasses.replace(
         edited,
         clustering=clustering,
@@ -273,11 +278,13 @@ def carry_names(
         old is not None and (old.is_named or old.is_seeded or bool(keeps))
         for old, keeps in zip(origins, keeps_name, strict=True)
     ]
+
     reserved = [old.label for old, stay in zip(origins, stays, strict=True) if old and stay]
     changed = [topic for topic, stay in zip(topics, stays, strict=True) if not stay]
     new_labels = iter(
         unique_labels((topic.keywords or [topic.label] for topic in changed), reserved=reserved)
     )
+
     named = []
     for topic, old, stay in zip(topics, origins, stays, strict=True):
         if old is None:
@@ -291,4 +298,5 @@ def carry_names(
             if old.keywords[:3] == topic.keywords[:3]:
                 changes["keywords_auc"] = old.keywords_auc
         named.append(dataclasses.replace(topic, **changes))
+
     return tuple(named)

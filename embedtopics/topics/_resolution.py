@@ -123,22 +123,28 @@ def replicate_at(
     """Find topics in a random half at several resolutions, (n_documents,) each."""
     n_unique = len(recipe.embeddings)
     drawn = np.sort(rng.choice(n_unique, _size_of_half(n_unique), replace=False))
-    embeddings, weights = recipe.embeddings[drawn], recipe.weights[drawn]
+    embeddings = recipe.embeddings[drawn]
+    weights = recipe.weights[drawn]
+
     graph = _induced(recipe.lists, drawn, embeddings, recipe.k)
     start = principal_start(embeddings, recipe.n_components)
     fuzzy = fuzzy_graph(graph)
+
     constraints = None if recipe.constraints is None else recipe.constraints.of(drawn)
     groups, pull = None, 0.0
     if constraints is not None:
         fuzzy = constrained_graph(fuzzy, embeddings, constraints, constraints.groups, graph.k)
         groups, pull = constraints.groups, constraints.attraction
+
     coordinates = start
     if not is_repetitive(weights):
         coordinates = smooth(fuzzy, start, groups=groups, pull=pull)
+
     n_samples = DensityClusterer().min_samples
     tree = spanning_tree(leading(coordinates), min_samples=n_samples)
     words = dataclasses.replace(recipe.words, counts=recipe.words.counts[drawn])
     clusters = cluster_tree(tree, coordinates, weights, words, graph, embeddings, constraints)
+
     for resolution in resolutions:
         try:
             cut = clusters.cut(resolution)
@@ -425,25 +431,30 @@ def recut(
     coverage = checked_coverage(coverage)
     resolution = Resolution(n_topics, min_cluster_size)
     weights, graph, constraints = result.documents.weights, result.graph, result.constraints
+
     cut = clusters.cut(resolution)
     assigned = assign_outliers(graph, cut, weights, coverage, constraints)
     labels = assigned.clustering.labels
+
     topics, topic_terms = describe_again(result, assigned.clustering)
     same_topic = same_topics(result.clustering.labels, labels, len(topics))
     if len(topics) == result.n_topics and (same_topic != NOISE).all():
         origins = [result.topics[old] for old in same_topic.tolist()]
         topics = carry_names(topics, origins, same_topic != NOISE)
     topics = named_topics(topics, labels, weights, constraints)
+
     parameters: dict[str, Any] = {"n_topics": n_topics, "min_cluster_size": min_cluster_size}
     parameters["coverage"] = coverage
     settings = {**result.settings, **parameters, "min_cluster_size": cut.min_cluster_size}
     settings["min_margin"] = assigned.min_margin
     name = "n_topics" if min_cluster_size == "auto" else "min_cluster_size"
     message = f"cut at {name}={parameters[name]}, coverage={coverage}: {len(topics)} topics"
+
     names = {topic.label for topic in topics}
     lost = [topic.label for topic in result.topics if topic.is_named and topic.label not in names]
     if lost:
         message += f"; dropped names: {', '.join(lost)}"
+
     return replace(
         result,
         clustering=assigned.clustering,

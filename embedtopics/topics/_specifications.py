@@ -119,7 +119,10 @@ def specifications(
     choices = _checked({**lists, "truncation": truncation})
     ask = _question(question)
     base = TopicModel(show_progress=False) if model is None else clone(model)
-    rows, answers, n = [], [], int(np.prod([len(values) for values in choices.values()]))
+    rows = []
+    answers = []
+    n = int(np.prod([len(values) for values in choices.values()]))
+
     with progress_bar(total=n, unit="fit", description="specify", show=show_progress) as bar:
         for names, result in _fits(corpus, choices, base, is_whole=callable(question)):
             if main is None:
@@ -129,14 +132,17 @@ def specifications(
                 ids = checked_topic_ids(main, topics)
             if not np.array_equal(main.documents.hashes, result.documents.hashes):
                 raise InputError("main", "a result of the same texts", main)
+
             match = Match.of(main, result)
             rows.append((*names, result.n_topics, result.coverage, match.unmatched(result)))
-            answers.append((match, {one[:2]: one[2:] for one in ask(result, match, ids)}))
+            answers.append((match, {answer[:2]: answer[2:] for answer in ask(result, match, ids)}))
             bar.update()
+
     assert main is not None
-    in_main = {one[:2]: one[2:] for one in ask(main, Match.of(main, main), ids)}
+    in_main = {answer[:2]: answer[2:] for answer in ask(main, Match.of(main, main), ids)}
     if not in_main:
         raise InputError("question", "one with an answer: a number, or numbers by topic", question)
+
     table = pd.DataFrame(rows, columns=[*CHOICES, "n_fitted", "coverage", "unmatched"])
     estimates = _estimates(table, main, in_main, answers, is_share=question == "shares")
     text = question if isinstance(question, str) else getattr(question, "__name__", "question")
@@ -185,6 +191,7 @@ def _fits(
     """Yield the names of the choices and the result of each specification, the first one first."""
     cut = recut if is_whole else _recut
     texts = corpus.document_texts()
+
     for encoder, truncation in product(choices["encoder"], choices["truncation"]):
         options = {} if truncation == "auto" else {"long_texts": truncation}
         resolved = resolve_encoder(encoder or "all-MiniLM-L6-v2", cached=True, **options)
@@ -192,6 +199,7 @@ def _fits(
         once = _Once(resolved.fitted_to(learned).reading_to_ends(texts))
         name = encoder if isinstance(encoder, str) else resolved.name
         before: ClusterTree | None = None
+
         for seed, words in product(choices["seed"], choices["words"]):
             first, *others = choices["n_topics"]
             fresh = clone(model).set_params(random_state=seed, words=words, n_topics=first)
@@ -201,6 +209,7 @@ def _fits(
             if before is not None:  # fits that differ in words alone start from the same groups
                 clusters = clusters.sharing(before)
             before = clusters
+
             for number in others:
                 try:
                     result = cut(fitted, clusters, number)

@@ -210,6 +210,7 @@ def load_result(folder: str | Path) -> TopicResult:
             if name not in saved.streams:
                 unlisted = f"{saved.folder / MANIFEST} does not list {name}"
                 raise CorruptFileError(f"{unlisted}; save again")
+
         content = _read(saved, "result.json", partial(_read_json, record=ResultRecord))
         with ThreadPoolExecutor(1) as thread:
             unpacking = thread.submit(_read, saved, "arrays.arrow", read_arrays)
@@ -217,6 +218,7 @@ def load_result(folder: str | Path) -> TopicResult:
             embeddings = _read(saved, "embeddings.npy", partial(np.load, allow_pickle=False))
             rows = _read(saved, "rows.parquet", partial(_read_rows, about=content["corpus"]))
             arrays = unpacking.result()
+
     try:
         result = _result_of(content, words, arrays, embeddings, rows)
         check_parts(result)

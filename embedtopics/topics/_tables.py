@@ -80,8 +80,9 @@ def table(
     n_terms = checked_count(n_terms, "n_terms", 0)
     n_examples = checked_count(n_examples, "n_examples", 0)
     n_characters = checked_count(n_characters, "n_characters")
-    if not isinstance(scores, Sequence) or not all(hasattr(one, "by_topic") for one in scores):
+    if not isinstance(scores, Sequence) or not all(hasattr(score, "by_topic") for score in scores):
         raise InputError("scores", "a list of what evaluation.score_sheet returns", scores)
+
     theme_of = {topic: theme.label for theme in result.themes for topic in theme.topics}
     rows = [
         {
@@ -98,15 +99,18 @@ def table(
         }
         for topic in result.topics
     ]
+
     has_text = result.documents.of_row >= 0
     outside = int(np.sum(result.labels[has_text] == NOISE))
     if outside:
         share = outside / int(has_text.sum())
         noise = {"topic": NOISE, "label": NO_TOPIC, "size": outside, "share": share}
         rows.append({**noise, "terms": [], "examples": [], "theme": ""})
+
     columns = ["topic", "label", "terms", "examples", "theme", "size", "share"]
     frame = pd.DataFrame(rows, columns=columns)
     blank = [np.nan] * bool(outside)
+
     if result.stability is not None:
         frame["recurrence"] = [*result.stability.recurrence.tolist(), *blank]
     if any(topic.label_auc is not None for topic in result.topics):
@@ -117,6 +121,7 @@ def table(
             frame["keywords_auc"] = np.array([*of_keywords, *blank], dtype=np.float64)
             worse = [topic.is_label_worse for topic in result.topics]
             frame["label_worse"] = [*worse, *[False] * len(blank)]
+
     for score in scores:
         frame[score.task] = frame["topic"].map(score.by_topic.set_index("topic")["precision"])
     return frame
@@ -198,6 +203,7 @@ def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
     counts = result.term_counts
     occurs = (counts.counts > 0).astype(np.int32)
     holders = count_by_topic(occurs, result.clustering.labels, result.n_topics).astype(np.int32)
+
     frames = []
     best = best_terms(result.topic_terms, counts, n_terms)
     for topic, (columns, weights) in zip(result.topics, best, strict=True):
@@ -205,6 +211,7 @@ def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
         frame = pd.DataFrame({"topic": topic.topic_id, "term": names, "weight": weights})
         frame["n_documents"] = holders[topic.topic_id, columns].toarray().ravel()
         frames.append(frame.assign(keyword=[name in topic.keywords for name in names]))
+
     if not frames:
         return pd.DataFrame(columns=["topic", "term", "weight", "n_documents", "keyword"])
     return pd.concat(frames, ignore_index=True)
@@ -476,11 +483,13 @@ def report_card(
     """
     values = [] if labels is None else values_of(result, labels, "labels")[0].tolist()
     classes = np.array([spell_class(value) or "" for value in values], dtype=object)
-    seed, n = resolve_seed(random_state), len(result.documents)
+    seed = resolve_seed(random_state)
+    n = len(result.documents)
     n_rows = int(result.documents.weights.sum())
     truncated = [float(d.value) for d in result.decisions if d.name == "truncated"]
     n_resamples = checked_count(n_resamples, "n_resamples")
     mean = partial(_mean_row, n_resamples=n_resamples, seed=seed)
+
     rows = [
         *_of_topics(result, mean),
         *_of_projections(result, mean),
@@ -490,6 +499,7 @@ def report_card(
     ]
     if labels is not None:
         rows += _of_labels(result, classes, n_resamples, seed)
+
     frame = pd.DataFrame(rows, columns=["measure", "value", "low", "high", "n"])
     covered = frame["measure"].str.endswith("_covered")
     names = frame["measure"].str.removesuffix("_covered")

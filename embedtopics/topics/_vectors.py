@@ -69,16 +69,17 @@ def given_vectors(
 
     Of different vectors for one text, the first in lexicographic order counts.
     """
-    array = np.asanyarray(
-        align_frame(embeddings, corpus, "embeddings")
-    )  # `unit_rows` refuses masked arrays
+    # A masked array stays one, so that `unit_rows` refuses it.
+    array = np.asanyarray(align_frame(embeddings, corpus, "embeddings"))
     if array.ndim != 2 or len(array) != len(corpus):
         expected = f"one row for each of the {len(corpus):,} texts"
         raise InputError("embeddings", expected, found=f"shape {array.shape}")
+
     distinct = corpus.distinct()
     if documents is None:
         documents = np.arange(len(distinct))
-    rows, n_conflicts = distinct.first_rows[documents].copy(), 0
+    rows = distinct.first_rows[documents].copy()
+    n_conflicts = 0
     repeated = np.flatnonzero(distinct.weights[documents] > 1)
     if len(repeated):
         order = np.argsort(distinct.of_row, kind="stable")
@@ -89,6 +90,7 @@ def given_vectors(
             if (candidates != candidates[0]).any():
                 rows[place] = same[np.lexsort(candidates.T[::-1])[0]]
                 n_conflicts += 1
+
     return unit_rows(array, rows=rows), n_conflicts
 
 
@@ -146,9 +148,11 @@ def encoder_of_fit(result: TopicResult, encoder: Encoder | str | None = None) ->
     """Return an encoder that matches a fit: `encoder`, or that of the settings, made again."""
     if encoder is not None:
         return matching_encoder(encoder, result)
+
     settings = result.settings
     if settings.get("encoder_settings") is not None:
         return matching_encoder(encoder_from_settings(settings["encoder_settings"]), result)
+
     name = settings.get("encoder")
     if name == GIVEN:
         expected = "given for new texts, because the model was fitted on embeddings"
@@ -164,6 +168,7 @@ def matching_encoder(encoder: Any, result: TopicResult) -> BaseEncoder:
     An encoder that learns from texts is fitted to those of the fit first.
     """
     resolved = resolve_encoder(encoder).reading_as(result.settings)
+
     if not resolved.is_fitted:
         settings = result.settings
         if settings.get(TEXTS) == LEFT_OUT:
@@ -178,8 +183,10 @@ def matching_encoder(encoder: Any, result: TopicResult) -> BaseEncoder:
         texts = result.corpus.document_texts()
         learned = texts_to_learn([texts[document] for document in fitted.tolist()], weights)
         resolved = resolved.fitted_to(learned)
+
     # Documents are ordered by a hash of their content, so that the first are a fair sample.
-    texts, vectors = result.corpus.document_texts(), result.embeddings
+    texts = result.corpus.document_texts()
+    vectors = result.embeddings
 
     def sample(n: int) -> tuple[Sequence[str], FloatArray]:
         return texts[:n], vectors[:n]

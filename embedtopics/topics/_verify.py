@@ -138,11 +138,13 @@ def _fitted_again(
     saved: TopicResult, rows: Corpus, encoder: Any, show_progress: bool | None
 ) -> TopicResult:
     """Fit the rows with the parameters of a study."""
-    settings, vectors = saved.settings, None
+    settings = saved.settings
+    vectors = None
     for stage, names in NAMED.items():
         if settings.get(stage) is not None and settings[stage] not in names:
             expected = f"a fit of stages that have a name; files do not hold the {stage}"
             raise InputError("study", expected, found=settings[stage])
+
     if encoder is None and settings.get("encoder") == GIVEN:
         places = find_documents(saved.documents.hashes, rows.hashes)
         if (places[rows.distinct().of_row >= 0] < 0).any():
@@ -156,15 +158,18 @@ def _fitted_again(
             expected = f"given, because that of the study ({name}) cannot be made by its name"
             raise InputError("encoder", expected)
         encoder = encoder_from_settings(recorded)
+
     model = TopicModel.from_result(saved, encoder=encoder).set_params(
         **settings.get("asked", {}),
         weighting=recorded_weighting(settings.get("weighting")),
         show_progress=show_progress,
     )
+
     if saved.constraints is not None:
         description = settings.get("constraints") or {}
         recorded_groups = _Recorded(saved.constraints, saved.documents.hashes, description)
         model.set_params(constraints=recorded_groups)
+
     result: TopicResult = model.fit(rows, embeddings=vectors).result_
     return result
 

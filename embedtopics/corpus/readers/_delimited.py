@@ -97,6 +97,7 @@ def _layout_of(head: str, delimiters: str) -> Layout:
         if width > 1 and (fitting, width) > best:
             best = fitting, width
             layout = Layout(delimiter, position)
+
     return layout
 
 

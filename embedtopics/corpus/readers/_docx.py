@@ -82,6 +82,7 @@ def _part(etree: Any, file: File, archive: ZipFile, name: str) -> Any:
         info = archive.getinfo(name)
     except KeyError:
         raise InputError(f"{file.name}: is damaged (no part {name!r}); save it again") from None
+
     with open_member(archive, info, file.name, file.unpacked) as part:
         content = read_markup(file.name, part, is_packed=True)
     root = parse_xml(etree, content)
@@ -154,14 +155,18 @@ def _sign(node: Any, event: str) -> str:
     """
     if not node.tag.startswith(_EQUATIONS):
         return ""
+
     name = local_name(node)
     if name == "d":
-        kind, usual = ("begChr", "(") if event == "start" else ("endChr", ")")
-        return _value(node, f"dPr/{kind}", usual)
+        if event == "start":
+            return _value(node, "dPr/begChr", "(")
+        return _value(node, "dPr/endChr", ")")
+
     if event == "end" or next(node.iter("{*}t"), None) is None:
         return ""
     if name == "nary":
         return _value(node, "naryPr/chr", "\u222b")
+
     parent = local_name(node.getparent())
     before = node.getprevious()
     if name in ("e", "mr") and before is not None and local_name(before) == name:
@@ -200,11 +205,13 @@ def _instructions(root: Any) -> set[Any]:
     nodes: list[Any] = []
     open_fields: list[int] = []
     inside: set[Any] = set()
+
     for node in root.iter("{*}t", "{*}sym", "{*}fldChar"):
         name = local_name(node)
         if name != "fldChar":
             nodes.append(node)
             continue
+
         kind = next((v for k, v in node.attrib.items() if k.endswith("fldCharType")), "")
         if kind == "begin":
             open_fields.append(len(nodes))
@@ -217,4 +224,5 @@ def _instructions(root: Any) -> set[Any]:
             start = open_fields.pop()
             if start >= 0:
                 inside.update(nodes[start:])
+
     return inside

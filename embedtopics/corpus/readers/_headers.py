@@ -78,11 +78,12 @@ def _may_be_header(row: Row, below: Sequence[Row]) -> bool:
     n_names = _n_filled(row)
     if n_names < 2 or not _holds_names(row):
         return False
-    if n_names < median_low(_n_filled(one) for one in below):
+    if n_names < median_low(_n_filled(other) for other in below):
         return False
+
     # A category of the data recurs in its column; the name of a column does not.
     for place, name in enumerate(row):
-        if _is_filled(name) and any(place < len(one) and one[place] == name for one in below):
+        if _is_filled(name) and any(place < len(other) and other[place] == name for other in below):
             return False
     return True
 
@@ -93,11 +94,13 @@ def _may_be_above(row: Row, header: Row) -> bool:
     n_names = _n_filled(header)
     if n_filled == 0:
         return True
+
     is_comment = str(row[0]).startswith("#")
     if is_comment and not _holds_names(row):
         return True
     if n_filled >= n_names:
         return False
+
     # The first column of a header is without a name if it holds the labels of the rows.
     if not _is_filled(row[0]):
         return n_filled == 1 and n_names > 2

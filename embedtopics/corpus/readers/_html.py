@@ -61,6 +61,7 @@ def _parse(lxml: Any, file: File, data: bytes, encoding: str) -> Any:
         huge_tree=True,  # else all of what is nested more than 256 times is left out
     )
     root = lxml.document_fromstring(data, parser=parser)
+
     for problem in parser.error_log:
         # The parser stops there, and returns what came before.
         if problem.level_name == "FATAL" and "depth" in problem.message.lower():

@@ -49,6 +49,7 @@ def read_json(file: File, encoding: str, limit: int | None) -> DocumentTable:
             records = list(itertools.islice(_elements(head, handle, file.name), limit))
         elif is_array:
             records = _parse(head + handle.read(), file.name)
+
     if not is_array:
         return read_json_lines(file, encoding, limit)
     return DocumentTable(_frame_of_records(records, file), file.name, untyped=True)
@@ -64,6 +65,7 @@ def _elements(head: str, handle: Any, name: str) -> Iterator[Any]:
         place = _BETWEEN.match(text, place).end()
         if text.startswith("]", place):
             return
+
         try:
             element, end = decode(text, place)
         except (RecursionError, ValueError):
@@ -99,6 +101,7 @@ def _frame_of_records(
     """Convert objects to columns, in the order of their keys; a string is a text."""
     rows: list[dict[str, object]] = []
     names: set[str] = set()
+
     for record in records:
         row = {"text": record} if isinstance(record, str) else record
         if not isinstance(row, dict):
@@ -110,6 +113,7 @@ def _frame_of_records(
         rows.append({replace_surrogates(key): value for key, value in row.items()})
         names.update(row)
         check_width(file.name, len(names))
+
     if not rows:
         raise InputError(f"{file.name}: expected JSON objects, got an empty file")
     return records_frame(rows)

@@ -99,6 +99,7 @@ def _join_at_mark(spaces: re.Match[str]) -> str:
     """Return a run of spaces without those around a mark that joins, up to an empty line."""
     if "\x1f" not in spaces[0]:
         return spaces[0]
+
     first, *others = spaces[0].split("\n\n")
     joined = "" if "\x1f" in first else first
     for part in others:
@@ -108,6 +109,7 @@ def _join_at_mark(spaces: re.Match[str]) -> str:
             joined += "\n\n"
         else:
             joined += "\n"
+
     return joined
 
 
@@ -120,14 +122,17 @@ def _around(event: str, node: Any, markup: ElementKinds) -> str:
     """Return what stands before the text of an element, or after its last one."""
     name = local_name(node)
     is_start = event == "start"
+
     if markup.blocks is None or name in markup.blocks:
         return "\n\n"
+
     if name in markup.lines or name in markup.turns:
         if not is_start:
             return ""
         if node.get("break") == "no":
             return _JOINED
         return "\n" if name in markup.lines else _UNIT_ENDS + _UNIT_STARTS
+
     if not is_start and name in markup.spaces:
         return " "
     if name in markup.apart:

@@ -223,9 +223,11 @@ def open_member(
 ) -> BinaryIO:
     """Open a file of an archive; its bytes are counted under a name."""
     damaged = "{name}: cannot be unpacked ({reason})"
+
     # zipfile would stop at the size that the header states, and not notice that more follows.
     unbounded = copy.copy(info)
     unbounded.file_size = 1 << 62
+
     stream: Any
     try:
         if info.compress_type == zipfile.ZIP_BZIP2:
@@ -234,6 +236,7 @@ def open_member(
             stream = archive.open(unbounded)
     except _DAMAGE as error:
         raise InputError(damaged.format(name=name, reason=one_line(error))) from None
+
     piece = _PIECE if info.compress_type == zipfile.ZIP_LZMA else 1 << 16
     counted = _Counted(stream, name, unpacked, damaged, piece=piece)
     return cast(BinaryIO, io.BufferedReader(counted, piece))
@@ -243,6 +246,7 @@ def open_member(
 def open_binary(file: File) -> Iterator[BinaryIO]:
     """Open a file for reading bytes; decompress a .gz file."""
     file.unpacked.begin(file.name)
+
     try:
         with file.open() as stream:
             if suffix_is_gz(file.name):
@@ -314,6 +318,7 @@ def check_package(file: File, archive: zipfile.ZipFile) -> None:
                         "save it again"
                     )
                 end = piece[-32:]
+
         if n_bytes != info.file_size:
             raise InputError(f"{file.name}: is damaged (a part has another size); save it again")
 
@@ -332,6 +337,7 @@ _MARKS = (
 def open_text(file: File, encoding: str, newline: str | None = None) -> Iterator[io.TextIOBase]:
     """Open a file for reading text; a byte-order mark overrides the encoding "utf-8"."""
     actual = _actual_encoding(file, encoding)
+
     try:
         with open_binary(file) as stream:
             yield cast(io.TextIOBase, io.TextIOWrapper(stream, encoding=actual, newline=newline))
@@ -354,6 +360,7 @@ def _actual_encoding(file: File, encoding: str) -> str:
             f"{encoding!r} is no text encoding that Python knows; "
             "expected a name such as utf-8, latin-1 or cp1252"
         ) from None
+
     if name != "utf-8":
         return encoding
     with open_binary(file) as stream:

@@ -63,6 +63,7 @@ def _read_table(file: File, source: Any, limit: int | None) -> Any:
         n_rows += len(table)
         if limit is not None and n_rows >= limit:
             break
+
     if not batches:
         return schema.empty_table()
     return pa.concat_tables(batches).slice(0, limit)

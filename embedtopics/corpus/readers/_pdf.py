@@ -31,14 +31,17 @@ def read_pdf(pypdf: Any, file: File, stream: BinaryIO, encoding: str) -> list[Fi
         raise InputError(f"{file.name}: is encrypted; save a copy without a password") from None
     if not any(pages):
         raise InputError(f"{file.name}: has no text, only images; recognize its text (OCR) first")
+
     remarks = {}
     if blank := [str(number) for number, page in enumerate(pages, 1) if not page]:
         remarks["Some pages have no text"] = f" (pages {', '.join(blank)})"
+
     body = _without_running_lines(pages)
     if not any(body):  # of equal pages
         body = pages
     if body != pages:
         remarks["Running headers and footers were left out"] = ""
+
     return [FileText(_paragraphs(list(chain(*body))), {}, remarks)]
 
 
@@ -92,6 +95,7 @@ def _paragraphs(lines: list[_Line]) -> list[str]:
     gaps = [upper.y - lower.y for upper, lower in pairwise(lines)]
     usual = median([gap for gap in gaps if 4 < gap < 40] or [12])
     paragraphs = [lines[0].text] if lines else []
+
     for (upper, lower), gap in zip(pairwise(lines), gaps, strict=True):
         ends = bool(_ENDS.search(upper.text))
         # Higher or far below: in the next column or on the next page.
@@ -103,4 +107,5 @@ def _paragraphs(lines: list[_Line]) -> list[str]:
             paragraphs[-1] = paragraphs[-1][: -n_removed or None] + lower.text
         else:
             paragraphs[-1] += f" {lower.text}"
+
     return paragraphs

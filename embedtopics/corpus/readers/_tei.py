@@ -78,6 +78,7 @@ def _replace_entities(etree: Any, file: File, root: Any) -> None:
     entities = list(root.iter(etree.Entity))
     if not entities:
         return
+
     declared = root.getroottree().docinfo.internalDTD
     text_of = {entity.name: entity.content for entity in declared.iterentities()}
     for node in entities:
@@ -87,6 +88,7 @@ def _replace_entities(etree: Any, file: File, root: Any) -> None:
                 f"{file.name}: uses the entity {node.name!r}, which is not text of this file; "
                 "replace it"
             )
+
         file.unpacked.add(file.name, len(text))
         node.tail = text + (node.tail or "")
         remove(node)

@@ -96,6 +96,7 @@ def _read_sheet(openpyxl: Any, file: File, stream: BinaryIO, limit: int | None) 
     """Read the rows with a value of the first sheet: all, or enough for a limit."""
     n_rows = None if limit is None else limit + MOST_ROWS_ABOVE + 1
     problems: Counter[tuple[str, int]] = Counter()
+
     with open_package(file, stream) as archive:
         check_package(file, archive)
         try:
@@ -114,6 +115,7 @@ def _read_sheet(openpyxl: Any, file: File, stream: BinaryIO, limit: int | None) 
             raise InputError(
                 f"{file.name}: is damaged ({one_line(error)}); save it again"
             ) from None
+
     titles = [sheet.title for sheet in others]
     return _Sheet(first.title, numbers, rows, problems, merged, titles)
 
@@ -151,6 +153,7 @@ def _rows(file: File, parser: Any, n_rows: int | None) -> tuple[list[int], list[
         filled = {
             cell["column"]: cell["value"] for cell in cells if cell["value"] not in (None, "")
         }
+
         if number > LAST_ROW or max(filled, default=0) > LAST_COLUMN:
             raise InputError(
                 "path",
@@ -158,6 +161,7 @@ def _rows(file: File, parser: Any, n_rows: int | None) -> tuple[list[int], list[
                 found=f"a cell in row {number:,} of {file.name}",
                 remedy="save it again",
             )
+
         if filled:
             numbers.append(number)
             rows.append(filled)
@@ -202,6 +206,7 @@ def _fill_merged(sheet: _Sheet, start: int) -> Counter[int]:
                 break
             row[column] = value
             n_filled[column] += 1
+
     return n_filled
 
 

@@ -110,10 +110,12 @@ def open_codes(folder: Path, n: int, d: int) -> Codes:
         index = faiss.read_index(str(path))
     except Exception as error:  # FAISS raises RuntimeError and errors of SWIG
         raise damage(path, one_line(error)) from error
+
     try:
         axes: npt.NDArray[Any] = np.load(folder / CODE_FILES[1], allow_pickle=False)
     except (OSError, ValueError, EOFError, MemoryError) as error:
         raise damage(folder / CODE_FILES[1], error) from error
+
     if axes.ndim != 2 or axes.shape[1] != d or axes.dtype != np.float32:
         raise damage(folder / CODE_FILES[1], f"it is not of vectors with {d} dimensions")
     if (
@@ -122,6 +124,7 @@ def open_codes(folder: Path, n: int, d: int) -> Codes:
         or index.metric_type != faiss.METRIC_INNER_PRODUCT
     ):
         raise damage(path, f"it does not hold codes of {n:,} vectors")
+
     index.implem = ONE_QUERY_AT_A_TIME
     return Codes(index, np.ascontiguousarray(axes))
 

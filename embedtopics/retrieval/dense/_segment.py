@@ -207,6 +207,7 @@ def open_dense(folder: str | Path) -> DenseSegment:
         raise damage(path, "it is missing") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise damage(path, error) from error
+
     if version > FORMAT:
         raise CorruptFileError(
             f"{path} has format {version}, newer than this version reads ({FORMAT}); "
@@ -214,6 +215,7 @@ def open_dense(folder: str | Path) -> DenseSegment:
         )
     if kind not in KINDS:
         raise damage(path, f"it names an index of unknown kind {kind!r}")
+
     vectors = read_vectors(folder, n, d)
     index = None if kind == "flat" else open_codes(folder / "dense", n, d)
     return DenseSegment(kind, vectors, index, n_probe, n_candidates, about)

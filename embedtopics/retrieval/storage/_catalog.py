@@ -189,16 +189,20 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("application_id", "user_version")
     )
+
     if application != _APPLICATION_ID:
         raise CorruptFileError(
             f"{path} is not the catalog of an index, or its header is damaged; name another "
             "folder, or restore the file from a copy"
         )
+
     log = path.with_name(path.name + "-wal")
-    size, page = path.stat().st_size, connection.execute("PRAGMA page_size").fetchone()[0]
+    size = path.stat().st_size
+    page = connection.execute("PRAGMA page_size").fetchone()[0]
     if size % page and not (log.exists() and log.stat().st_size):
         # SQLite would read the missing part of the last page as zeros.
         raise damage(path, "its last page is cut off")
+
     if version > SCHEMA_VERSION:
         raise CorruptFileError(
             f"{path} has format {version}, newer than this version reads ({SCHEMA_VERSION}); "
@@ -332,6 +336,7 @@ def explaining(folder: Path, is_writing: bool = False) -> Iterator[None]:
     path, verb = folder / CATALOG, "write" if is_writing else "read"
     whole = "; the index is as it was before" if is_writing else ""
     remedy = "free some space, or check the permissions"
+
     try:
         yield
     except (CorruptFileError, InputError):
@@ -467,6 +472,7 @@ def select_documents(
         f"WHERE {condition}"
     )
     positions = [column.position for column in columns]
+
     for number, id, digest, text, *values in connection.execute(query, parameters):
         try:
             if document_digest(number, id, text, present(positions, values)) != digest:

@@ -68,6 +68,7 @@ def _copy_into(source: Path, fresh: Path) -> None:
         with closing(sqlite3.connect(fresh / CATALOG)) as copy:
             files = list_files(copy)
             copy.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
         try:
             for file in files:
                 _link(file.below(source), file.below(fresh))
@@ -79,6 +80,7 @@ def _copy_into(source: Path, fresh: Path) -> None:
             shutil.rmtree(fresh / SEGMENTS, ignore_errors=True)
             for path in fresh.iterdir():
                 path.unlink()
+
     (fresh / SEGMENTS).mkdir(exist_ok=True)
     for path in sorted((source / ENCODER).glob("*")):  # it never changes
         _link(path, fresh / ENCODER / path.name)
@@ -133,6 +135,7 @@ def _is_ours(folder: Path) -> bool:
         ask(folder, lambda connection: None)
     except (CorruptFileError, InputError):
         return False
+
     catalog = {CATALOG + suffix for suffix in ("", "-wal", "-shm")}
     for path in folder.rglob("*"):
         parts = path.relative_to(folder).parts

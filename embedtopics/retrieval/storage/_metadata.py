@@ -73,9 +73,10 @@ def _read_column(name: str, column: pd.Series, decisions: list[Decision]) -> New
     values: list[Any] = objects.where(objects.notna(), None).tolist()
     types = [*map(type, values)]
     kind = "missing"
-    for one in dict.fromkeys(types):
-        row = types.index(one)
-        kinds = {kind, _kind_of(one)} - {"missing"}
+
+    for cell_type in dict.fromkeys(types):
+        row = types.index(cell_type)
+        kinds = {kind, _kind_of(cell_type)} - {"missing"}
         if "" in kinds:
             expected = "texts, numbers, booleans, dates or lists of texts"
             raise _misfit(name, expected, values[row], row)
@@ -85,6 +86,7 @@ def _read_column(name: str, column: pd.Series, decisions: list[Decision]) -> New
             raise _misfit(name, f"{kind} values, as before", values[row], row)
         elif kinds:
             (kind,) = kinds
+
     stored = [None if v is None else _stored(name, kind, v, row) for row, v in enumerate(values)]
     zoned = sum(getattr(v, "tzinfo", None) is not None for v in values) if kind == "date" else 0
     if zoned:
@@ -182,6 +184,7 @@ def fit_columns(
         if old is None:
             old = Column(position, new.name, new.kind)
             position += 1
+
         if new.kind != "missing":
             new = _fit(connection, old, new, decisions)
             old = replace(old, kind=new.kind)
@@ -265,7 +268,9 @@ def _write_values(
         "WHERE number > ? ORDER BY number LIMIT ?"
     )
     update = ", ".join(f"c{position} = ?" for position in written)
-    nothing, after = (None,) * len(written), -1
+    nothing = (None,) * len(written)
+    after = -1
+
     while rows := connection.execute(query, (after, DOCUMENTS_AT_ONCE)).fetchall():
         digests = []
         for number, id, digest, text, *stored in rows:
@@ -274,6 +279,7 @@ def _write_values(
                 row.update(zip(written, values.get(number, nothing), strict=True))
                 entries = present(row, row.values())
                 digests.append((document_digest(number, id, text, entries), number))
+
         connection.executemany(
             f"UPDATE metadata SET {update} WHERE number = ?",
             ((*values.get(row[0], nothing), row[0]) for row in rows),

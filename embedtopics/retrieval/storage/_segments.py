@@ -130,6 +130,7 @@ def read_passages(folder: Path) -> tuple[Int64Array, Int32Array]:
             file.seek(0)
             with np.load(file, allow_pickle=False) as arrays:
                 documents, spans = arrays["documents"], arrays["spans"]
+
         if documents.ndim != 1 or spans.shape != (len(documents), 2):
             raise ValueError(f"arrays of the shapes {documents.shape} and {spans.shape}")
         if not {documents.dtype.kind, spans.dtype.kind} <= {"i"}:
@@ -142,6 +143,7 @@ def read_passages(folder: Path) -> tuple[Int64Array, Int32Array]:
         raise
     except Exception as error:  # damaged zip files and arrays fail in many ways
         raise damage(path, str(error)) from error
+
     for array in (documents, spans):
         array.flags.writeable = False
     return documents.astype(np.int64, copy=False), spans.astype(np.int32, copy=False)
@@ -177,6 +179,7 @@ def check_sizes(folder: Path, files: Sequence[SegmentFile]) -> Iterator[tuple[Pa
             size = path.stat().st_size if path.is_file() else None
         except OSError:  # deleted since, or with a name that cannot be
             size = None
+
         if size is None:
             yield path, "it is missing"
         elif size != file.bytes:
@@ -240,11 +243,13 @@ def _read_version(connection: sqlite3.Connection, folder: Path, cache: PassageCa
     views, used, n_documents = [], {}, 0
     names = "number, first, last, n_passages, n_living, n_files"
     for number, *stored in connection.execute(f"SELECT {names} FROM segments ORDER BY number"):
-        below, of_files = segment_folder(folder, number), tuple(files.get(number, ()))
+        below = segment_folder(folder, number)
+        of_files = tuple(files.get(number, ()))
         checksum = next((file.sha256 for file in of_files if file.path == PASSAGES), None)
         if checksum is None:
             raise damage(below / PASSAGES, "the catalog does not name it")
         documents, spans = used[checksum] = cache.get(checksum) or read_passages(below)
+
         alive = ~np.isin(documents, removed)
         alive.flags.writeable = False
         n_living = int(np.count_nonzero(np.diff(documents[alive], prepend=-1)))
@@ -253,9 +258,11 @@ def _read_version(connection: sqlite3.Connection, folder: Path, cache: PassageCa
             raise damage(CATALOG, f"its numbers of the segment {below.name} do not fit its files")
         views.append(SegmentView(below.name, below, documents, spans, alive, of_files))
         n_documents += n_living
+
     for checksum in cache.keys() - used.keys():
         cache.pop(checksum, None)
     cache.update(used)
+
     return Snapshot(
         read_version(connection),
         read_stamp(connection),

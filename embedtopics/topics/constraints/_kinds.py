@@ -72,13 +72,17 @@ class _LabelsOfRows:
             expected = f"one for each of the {len(of_row):,} rows"
             remedy = "use -1 or None for rows without a label"
             raise InputError("labels", expected, remedy=remedy, found=f"{len(self.codes):,}")
+
         codes = self.codes
         if self._index is not None:
             codes_of_labels = pd.Series(codes, index=self._index)
             codes = align_values(codes_of_labels, context.corpus, "labels").to_numpy()
+
         has_label = (of_row >= 0) & (codes >= 0)
         if not has_label.any():
             raise InputError("labels", "known for at least one row with text", found="none")
+
+        # The most frequent class of each document.
         pairs, votes = np.unique(
             np.column_stack([of_row[has_label], codes[has_label]]), axis=0, return_counts=True
         )
@@ -88,6 +92,7 @@ class _LabelsOfRows:
         )
         classes = np.full(len(documents), UNKNOWN, dtype=np.int32)
         classes[labelled] = pairs[order][first, 1]
+
         notes = list(self._notes)
         if n_conflicts := int((n_labels > 1).sum()):
             message = spell_count(n_conflicts, "repeated text has", "repeated texts have")
@@ -97,6 +102,7 @@ class _LabelsOfRows:
             message = spell_count(n_filled, "unlabelled row repeats", "unlabelled rows repeat")
             message += " the text of a labelled row and got its label."
             notes.append(note("shared_labels", n_filled, message))
+
         return classes, notes
 
 
@@ -149,6 +155,7 @@ class PartialLabels(_LabelsOfRows):
         n_classes = len(self.classes)
         message = spell_count(n_rows, "text has", "texts have")
         message += f" one of {n_classes:,} labels, and the coordinates follow them."
+
         constraints = TopicConstraints(
             groups=classes,
             names=tuple(map(str, self.classes)),
@@ -186,13 +193,17 @@ class ManualLabels(_LabelsOfRows):
         has_label = classes >= 0
         weights = context.documents.weights[has_label]
         sizes = np.bincount(classes[has_label], weights, minlength=len(self.classes))
+
+        # Topics are numbered from the largest down, by rows.
         present = np.flatnonzero(sizes)
         order = present[np.argsort(-sizes[present], kind="stable")]
         number = np.full(len(sizes) + 1, -1, dtype=np.int32)
         number[order] = np.arange(len(order), dtype=np.int32)
+
         names = [str(self.classes[code]) for code in order.tolist()]
         pairs = [f"{name} -> {topic}" for topic, name in enumerate(names)]
         message = f"The topics are the given labels (label -> topic): {first_of(pairs)}."
+
         has_names = bool(names) and isinstance(self.classes[0], str)
         constraints = TopicConstraints(
             groups=number[classes],

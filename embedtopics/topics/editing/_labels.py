@@ -66,12 +66,14 @@ def rename(result: TopicResult, labels: Mapping[Any, str] | Callable[[Topic], st
     if not isinstance(labels, Mapping):
         expected = "a mapping of topics (ids or labels) to new labels, or a function"
         raise InputError("labels", expected, labels)
+
     new: dict[int, Any] = {}
     for topic, label in labels.items():
         topic_id = checked_topic_id(result, topic)
         if topic_id in new:
             raise InputError("labels", "one label for each topic", found=f"two for {topic!r}")
         new[topic_id] = label
+
     owner = {topic.label: topic.topic_id for topic in result.topics if topic.topic_id not in new}
     names = {}
     for topic, label in sorted(new.items()):
@@ -84,6 +86,7 @@ def rename(result: TopicResult, labels: Mapping[Any, str] | Callable[[Topic], st
             raise InputError("label", "of one topic only", remedy=remedy, found=twice)
         owner[name] = topic
         names[topic] = name
+
     listed = ", ".join(f"{topic} {name!r}" for topic, name in names.items())
     return with_labels(result, names, f"renamed {listed}" if names else "renamed no topics")
 
@@ -113,6 +116,7 @@ def read_labels(path: Path, result: TopicResult) -> dict[int, str]:
         columns = f"{', '.join(filter(None, names)) or 'no columns'} in {path}"
         raise InputError("labels", "a table with one column topic and one label", found=columns)
     labels: dict[int, str] = {}
+
     for number, cells in rows:
         row = dict(zip(names, cells, strict=False))
         # Spreadsheets write an id as 3.0 or 3,0.
@@ -120,12 +124,14 @@ def read_labels(path: Path, result: TopicResult) -> dict[int, str]:
         topic = int(match[1]) if match else None
         if topic == NOISE:  # the last row of topics.csv
             continue
+
         if topic is None or topic in labels or not 0 <= topic < result.n_topics:
             expected = f"an id of one of the topics, in one row of {path}"
             raise InputError("topic", expected, row.get("topic"), line=number)
         label = " ".join(row.get("label", "").split())
         if not label:
             raise InputError("label", f"given for topic {topic} in {path}", label, line=number)
+
         # Three zeros are thousands, fewer are decimals.
         size = re.sub(r"\D", "", re.sub(r"[.,]0{0,2}$", "", row.get("size", "").strip()))
         if size and int(size) != result.topics[topic].size:
@@ -133,6 +139,7 @@ def read_labels(path: Path, result: TopicResult) -> dict[int, str]:
             remedy = "use the labels.csv of this result, or delete the column"
             raise InputError("size", expected, int(size), remedy, line=number)
         labels[topic] = label
+
     edited = {}
     for topic, label in labels.items():
         before = result.topics[topic].label
@@ -151,10 +158,12 @@ def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
         raise InputError("labels", "a readable file", found=reason) from error
     except UnicodeDecodeError as error:
         row = error.object[: error.start].count(b"\n") + 1
-        expected, remedy = f"UTF-8 text in {path}", "save the table as CSV UTF-8"
+        expected = f"UTF-8 text in {path}"
+        remedy = "save the table as CSV UTF-8"
         raise InputError(
             "labels", expected, remedy=remedy, found="other bytes", line=row
         ) from error
+
     delimiter = max(DELIMITERS, key=next(iter(text.splitlines()), "").count)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     return [(rows.line_num, cells) for cells in rows if any(cell.strip() for cell in cells)]
@@ -212,9 +221,11 @@ def update_terms(
         if several := [word for word in words if len(word.split()) != 1]:
             raise InputError("extra_stop_words", "single words", several[0])
         extra = list(dict.fromkeys(usual_letters(word.strip().lower()) for word in words))
+
     if weighting is not None and not hasattr(weighting, "fit"):
         expected = "an object with fit and transform, such as ClassTfidf()"
         raise InputError("weighting", expected, weighting)
+
     changes = {
         "stop_words": None if stop_words is None else checked_stop_words(stop_words),
         "extra_stop_words": extra,
@@ -224,24 +235,29 @@ def update_terms(
     }
     parameters: dict[str, Any] = {k: value for k, value in changes.items() if value is not None}
     settings: dict[str, Any] = {**result.settings, **parameters}
+
     if stop_words is None:
         before = list(result.settings.get("extra_stop_words") or ())
         added = [w for w in settings.get("extra_stop_words") or () if w not in before]
         settings["extra_stop_words"] = [*before, *added]
     elif extra_stop_words is None:
         settings["extra_stop_words"] = []
+
     new = term_settings_of(dataclasses.replace(result, settings=settings))
     counts = count_again(result, new)
     if not counts.terms and result.term_counts.terms:
         raise InputError("these parameters leave no term; leave out fewer words, or lower min_df")
+
     log = FitLog()
     note_terms(log, counts.stop_words, counts, languages_of(result))
     others = [note for note in result.decisions if note.name not in WORD_NOTES]
     message = _terms_message(result, parameters, weighting)
+
     custom = result.weighting
     if weighting is not None:
         custom = custom_weighting(weighting)
         parameters["weighting"] = settings["weighting"] = describe_weighting(weighting)
+
     return relabeled(
         result,
         result.clustering.labels,
@@ -326,14 +342,17 @@ def replay(
         If an edit cannot be applied; the message names it.
     """
     checked_choice(missing, "missing", ("raise", "skip"))
+
     weighting = None
     recorded: Any = history
     if isinstance(history, TopicResult):
         weighting, recorded = history.weighting, history.history
     edits = list(recorded) if isinstance(recorded, Iterable) else [recorded]
+
     for edit in edits:
         if not isinstance(edit, Edit):
             raise InputError("history", "an edited result, or edits of its history", edit)
+
     for step, edit in enumerate(edits, start=1):
         name = f"{edit.name} ({edit.message})" if edit.message else edit.name
         skipped = "it is a remark"
@@ -348,6 +367,7 @@ def replay(
                     f"cannot apply edit {step}, {name}, here: {error}; {remedy}"
                 ) from error
             skipped = str(error)
+
         message = f"Edit {step}, {name}, was not applied: {skipped}."
         decision = Decision("topics", "replay", step, message)
         result = dataclasses.replace(result, decisions=(*result.decisions, decision))

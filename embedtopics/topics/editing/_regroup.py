@@ -91,6 +91,7 @@ def merge(
             disjoint.remove(other)
             ids |= other
         disjoint.append(ids)
+
     groups = sorted(tuple(sorted(ids)) for ids in disjoint)
     for ids_of_group in groups:
         seeded = [topic for topic in ids_of_group if result.topics[topic].is_seeded]
@@ -99,6 +100,7 @@ def merge(
             raise InputError("topics", "groups with at most one seeded topic", found=names)
     if len(groups) == 1 and len(groups[0]) == result.n_topics:
         _refuse_one_topic("topics", result.n_topics)
+
     message = "merged " + "; ".join(
         " and ".join(spell_topic(result, topic) for topic in group) for group in groups
     )
@@ -195,16 +197,20 @@ def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicRes
         raise InputError("n_topics", expected, n_topics, "for more, use split or at_resolution")
     if n_topics == 1 and result.n_topics > 1:
         _refuse_one_topic("n_topics", result.n_topics)
+
     is_seeded = np.array([topic.is_seeded for topic in result.topics], dtype=np.bool_)
-    least, groups = int(is_seeded.sum()), []
+    least = int(is_seeded.sum())
+    groups: Groups = []
     distances = 1.0 - topic_cosines(result, by)
     if least <= n_topics < result.n_topics:
         sizes = [topic.size for topic in result.topics]
         groups = group_nearest(distances, int(n_topics), np.outer(is_seeded, is_seeded), sizes)
         least = result.n_topics - sum(map(len, groups)) + len(groups)
+
     if least > n_topics:
         expected = f"at least {least}, which the constraints of the fit keep apart"
         raise InputError("n_topics", expected, n_topics, "merge some of them with merge")
+
     message = f"reduced {result.n_topics} topics to {n_topics}, by {by}: "
     message += f"{sum(map(len, groups))} became {len(groups)}"
     lost = []
@@ -212,6 +218,7 @@ def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicRes
         label = _continued(merged).label
         lost += [p.label for p in merged if (p.is_named or p.is_seeded) and p.label != label]
     message += f"; lost labels: {', '.join(lost)}" if lost else ""
+
     parameters = {"n_topics": int(n_topics), "by": by}
     parts = sorted(_with_others(result, groups))
     return _regroup(result, parts, "reduce", parameters, message)
@@ -450,19 +457,23 @@ def split(result: TopicResult, topic: int | str, n_topics: int | str = "auto") -
     topic = checked_topic_id(result, topic)
     if n_topics == 1 and not isinstance(n_topics, bool):
         raise InputError("n_topics", "2 or more, or a name", n_topics)
+
     members = np.flatnonzero(result.clustering.labels == topic)
     clusters, depths = _cut(result, members, topic, Resolution(n_topics))
     n_parts = int(clusters.max()) + 1
     propagated = propagate_labels(_restricted(result.graph, members), clusters, n_parts)
     parts = np.where(clusters == NOISE, propagated.topics[:, 0], clusters).astype(np.int32)
+
     if len(lost := np.flatnonzero(parts == NOISE)):
         vectors = result.embeddings[members]
         sums = np.stack([vectors[clusters == part].sum(axis=0) for part in range(n_parts)])
         cosines = np.einsum("id,jd->ij", vectors[lost], unit_rows(sums, keep_zeros=True))
         parts[lost] = cosines.argmax(axis=1)
+
     labels, memberships = _divide(result, topic, members, parts, n_parts)
     probabilities = result.clustering.probabilities.copy()
     probabilities[members] = depths
+
     old = result.topics[topic]
     largest = int(np.bincount(parts, result.documents.weights[members], n_parts).argmax())
     origins: list[Topic | None] = [*result.topics[:topic], *result.topics[topic + 1 :]]
@@ -471,9 +482,11 @@ def split(result: TopicResult, topic: int | str, n_topics: int | str = "auto") -
         origins[result.n_topics - 1 + largest] = dataclasses.replace(old, persistence=float("nan"))
     follows = np.arange(result.n_topics) - (np.arange(result.n_topics) > topic)
     follows[topic] = result.n_topics - 1 + largest
+
     message = f"split {spell_topic(result, topic)} into {n_parts} topics"
     if old.is_named and not old.is_seeded:
         message += ", and dropped its label"
+
     return relabeled(
         result,
         labels,

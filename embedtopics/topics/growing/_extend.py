@@ -106,18 +106,24 @@ def extend(
     """
     added = Corpus.of(corpus)
     require_text(added)
+
     merged = merge_documents(result, added)
     expected, n_fitted = expected_outside(result)
-    n_new, weights = len(merged.new), merged.documents.weights
+    n_new = len(merged.new)
+    weights = merged.documents.weights
     if n_new:
         vectors = vectors_of(result, added, merged.added, embeddings, encoder)
         judged = judge(result, vectors)
         grown = _with_terms(_grown(result, merged, vectors, judged), added, merged, update_terms)
-        n_outside, novelty = int((judged.labels == NOISE).sum()), judged.novelty
+        n_outside = int((judged.labels == NOISE).sum())
+        novelty = judged.novelty
         outside = n_outside / n_new
     else:  # all texts are repeated, and weigh more
         grown = dataclasses.replace(result, corpus=merged.corpus, documents=merged.documents)
-        n_outside, novelty, outside = 0, np.empty(0, dtype=np.float32), float("nan")
+        n_outside = 0
+        novelty = np.empty(0, dtype=np.float32)
+        outside = float("nan")
+
     if update_terms:
         # A topic that got no new text keeps its name.
         gets_text = np.zeros(grown.n_topics + 1, dtype=np.bool_)  # the last for none
@@ -131,6 +137,7 @@ def extend(
             for topic, size in zip(grown.topics, sizes.tolist(), strict=True)
         )
         grown = dataclasses.replace(grown, topics=tuple(resized))
+
     extension = Extension(
         result=grown,
         documents=merged.new,
@@ -195,6 +202,7 @@ def _with_terms(grown: TopicResult, added: Corpus, merged: Merged, update: bool)
     new = [texts[number] for number in merged.added.tolist()]
     tokens = tokenize(new, rules=grown.tokens.rules)
     joined = join_tokens(grown.tokens, tokens, merged.order)
+
     counted = grown.term_counts
     if update:
         counted = count_by_settings(
@@ -207,6 +215,7 @@ def _with_terms(grown: TopicResult, added: Corpus, merged: Merged, update: bool)
     else:
         counts = merged.put_rows(counted.counts, count_known_terms(grown, tokens))
         counted = dataclasses.replace(counted, counts=counts)
+
     return dataclasses.replace(grown, tokens=joined, term_counts=counted)
 
 
@@ -218,6 +227,7 @@ def count_known_terms(result: TopicResult, tokens: TokenStream) -> csr_matrix:
     counted = count_by_settings(
         tokens, settings, languages_of(result), before.function_words, phrases_of(before)
     )
+
     number = {term: column for column, term in enumerate(terms)}
     column = np.array([number.get(term, -1) for term in counted.terms], dtype=np.int64)
     entries = counted.counts.tocoo()

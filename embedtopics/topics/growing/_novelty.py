@@ -208,13 +208,16 @@ def _described(
     persistence = np.full(n_topics + n_groups, np.nan)
     clustering = Clustering(drafts, np.ones(len(drafts), dtype=np.float32), persistence)
     drafted = dataclasses.replace(result, clustering=clustering, weighting=ClassTfidf())
+
     n_drafted = len(persistence)
     no_names = np.zeros(n_drafted, dtype=np.bool_)
     described = redescribed(drafted, [None] * n_drafted, no_names).topics
+
     sums = centroids(result.embeddings, groups, n_groups)
     tight = tightness(sums, np.bincount(groups[groups != NOISE], minlength=n_groups))
     of_topics = centroids(result.embeddings, labels, n_topics, result.documents.weights)
     similar = cosines(sums, of_topics)
+
     candidates = []
     for group, topic in enumerate(described[n_topics:]):
         members = np.flatnonzero(groups == group)
@@ -234,8 +237,9 @@ def _described(
                 topic_similarity=float(similar[group, nearest]) if n_topics else float("nan"),
             )
         )
+
     # Ties are in the order of the documents, which their content determines.
-    return tuple(sorted(candidates, key=lambda one: (-one.size, min(one.documents))))
+    return tuple(sorted(candidates, key=lambda group: (-group.size, min(group.documents))))
 
 
 def redescribed(
@@ -266,7 +270,8 @@ def adopt(extension: Extension) -> TopicResult:
         return result
     assert result.added is not None
     before = result.clustering
-    labels, probabilities = before.labels.copy(), before.probabilities.copy()
+    labels = before.labels.copy()
+    probabilities = before.probabilities.copy()
     reasons = None if before.reasons is None else before.reasons.copy()
     added = result.added.copy()
     for topic, candidate in enumerate(candidates, result.n_topics):
@@ -279,20 +284,25 @@ def adopt(extension: Extension) -> TopicResult:
         if reasons is not None:
             reasons[members] = Reason.IN_TOPIC
         added[members] = False
+
     persistence = np.append(before.persistence, np.full(len(candidates), np.nan))
     clustering = Clustering(labels, probabilities, persistence, reasons)
     grown = dataclasses.replace(result, clustering=clustering)
     is_old = np.arange(result.n_topics + len(candidates)) < result.n_topics
     grown = redescribed(grown, [*result.topics, *[None] * len(candidates)], is_old)
+
     of_new = np.where(labels >= result.n_topics, labels, NOISE).astype(np.int32)
-    before_shares, shape = result.memberships, (len(labels), result.n_topics + len(candidates))
+    before_shares = result.memberships
+    shape = (len(labels), result.n_topics + len(candidates))
     parts = (before_shares.data, before_shares.indices, before_shares.indptr)
     memberships = csr_matrix(parts, shape=shape, copy=True)
+
     listed = ", ".join(
         f"{topic.topic_id} ({topic.label})" for topic in grown.topics[result.n_topics :]
     )
     message = f"adopted groups of added documents as topics: {listed}"
     edit = Edit("note", {"n_adopted": len(candidates)}, message, (), tuple(range(result.n_topics)))
+
     adopted = dataclasses.replace(
         grown,
         memberships=with_own_share(memberships, of_new),

@@ -150,13 +150,16 @@ def fit_sample(
         array: FloatArray = np.asanyarray(align_frame(embeddings, corpus, "embeddings"))
         embeddings = array
         given_vectors(embeddings, corpus, np.arange(1))  # checks the shape before the work
+
     model = TopicModel() if model is None else clone(model)
     documents = corpus.distinct()
     ordered = _ordered(corpus) if n < len(documents) else np.arange(len(documents))
+
     rng = np.random.default_rng(resolve_seed(model.random_state))
     sample = np.sort(_every_nth(ordered, n, rng))
     others = ordered[~np.isin(ordered, sample)]
     check = np.sort(_every_nth(others, min(MOST_CHECKED, n), rng))
+
     rows = np.sort(documents.first_rows[sample])
     vectors = None if embeddings is None else embeddings[rows]
     result = model.fit(corpus.take(rows), embeddings=vectors).result_
@@ -166,10 +169,12 @@ def fit_sample(
     topics.put(positions, in_fit.labels, in_fit.memberships, in_fit.novelty)
     stored = _assign_rest(model, corpus, topics, sample, check, embeddings)
     agreement, notes = _agreement(model, corpus, topics.labels, check, stored)
+
     if len(sample) < len(documents):
         message = f"The fit uses {len(sample):,} of {len(documents):,} distinct documents, "
         message += "at equal steps by group and date; the others were assigned to its topics."
         notes = [Decision("corpus", "sample", len(sample), message), *notes]
+
     grown = _with_novel(result, corpus, topics, stored)
     n_adopted = grown.n_topics - result.n_topics
     if n_adopted:
@@ -177,8 +182,11 @@ def fit_sample(
         message = spell_count(n_adopted, "topic was", "topics were")
         message += f" found among documents outside the sample: {listed}."
         notes.append(Decision("clustering", "adopted", n_adopted, message))
-    of_row, is_text = documents.of_row, documents.of_row >= 0
+
+    of_row = documents.of_row
+    is_text = documents.of_row >= 0
     in_sample = np.isin(of_row, sample) & is_text
+
     return SampleFit(
         corpus=corpus,
         result=dataclasses.replace(grown, decisions=(*result.decisions, *notes)),

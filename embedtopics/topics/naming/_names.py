@@ -156,27 +156,33 @@ def with_keywords(result: TopicResult, keywords: Keywords | Mapping[int, Any]) -
             expected = f"a list of (term, score) for each of the {result.n_topics} topics"
             raise InputError("keywords", expected, keywords)
         keywords = dict(enumerate(keywords))
+
     for row in keywords.values():
         is_pairs = isinstance(row, Sequence) and not isinstance(row, str)
         if not is_pairs or not all(
             isinstance(pair, tuple | list) and len(pair) == 2 for pair in row
         ):
             raise InputError("keywords", "lists of (term, score)", row)
+
     lists = {checked_topic_id(result, topic): row for topic, row in keywords.items() if row}
     unknown = {term for row in lists.values() for term, _ in row} - set(result.term_counts.terms)
     if unknown:
         raise InputError("keywords", "terms of result.term_counts.terms", sorted(unknown))
+
     topics = list(result.topics)
     for topic, row in lists.items():
-        terms, weights = (tuple(column) for column in zip(*row, strict=True))
+        terms = tuple(term for term, _ in row)
+        weights = tuple(weight for _, weight in row)
         topics[topic] = dataclasses.replace(
             topics[topic], keywords=terms, weights=weights, keywords_auc=None
         )
+
     renamed = [topics[i] for i in lists if not (topics[i].is_named or topics[i].is_seeded)]
     reserved = {topic.label for topic in topics} - {topic.label for topic in renamed}
     labels = unique_labels((topic.keywords for topic in renamed), reserved=reserved)
     for unnamed, label in zip(renamed, labels, strict=True):
         topics[unnamed.topic_id] = dataclasses.replace(unnamed, label=label, label_auc=None)
+
     message = f"{len(lists)} topics got keywords by another method"
     edit = edit_of(
         result, "with_keywords", {"keywords": lists}, message, list(lists), range(result.n_topics)
@@ -270,12 +276,14 @@ def name_topics(
     questions = questions_about(result)
     if not questions:
         return result
+
     in_order = chat.ask_all(questions, AnswerRecord(record), "naming", show_progress)
-    answers = {q.fields["topic"]: one for q, one in zip(questions, in_order, strict=True)}
-    names = {topic: one.value for topic, one in answers.items() if one.value is not None}
+    answers = {q.fields["topic"]: answer for q, answer in zip(questions, in_order, strict=True)}
+    names = {topic: answer.value for topic, answer in answers.items() if answer.value is not None}
     if not names and any(answer.is_call_error for answer in in_order):
         reason = next(answer.reason for answer in in_order if answer.is_call_error)
         raise InputError(f"no topic could be named by {model} at {chat.url}: {reason}")
+
     labels = _distinct(result, names)
     sent = [result.topics[topic] for topic, answer in answers.items() if answer.was_sent]
     n_documents = sum(len(topic.representatives[:N_DOCUMENTS]) for topic in sent)
@@ -285,11 +293,15 @@ def name_topics(
         f"{spell_count(n_documents, 'document', 'documents')} were sent to {chat.url}."
     )
     decisions = [Decision("topics", "named_by_model", fields["model"], message)]
-    failed = {str(topic): one.reason for topic, one in answers.items() if one.value is None}
+
+    failed = {
+        str(topic): answer.reason for topic, answer in answers.items() if answer.value is None
+    }
     if failed:
         reasons = ", ".join(f"{topic} ({reason})" for topic, reason in failed.items())
         message = f"Topics that keep their automatic names: {reasons}."
         decisions.append(Decision("topics", "not_named", list(failed), message))
+
     result = dataclasses.replace(result, decisions=(*result.decisions, *decisions))
     return with_labels(result, labels, f"{counted} named by {model}") if labels else result
 
@@ -360,12 +372,15 @@ def parse_name(content: str) -> str:
     lines = [line for line in without_reasoning(content).splitlines() if line.strip()]
     if len(lines) != 1:
         raise UnusableAnswer(f"the answer has {len(lines)} lines instead of one")
+
     name = unicodedata.normalize("NFC", lines[0])
     controls = (c for c in name if c != "\t" and is_hidden(c))
     hidden = next(controls, None) or first_hidden(name)
     if hidden is not None:
         raise UnusableAnswer(f"the answer holds the control character U+{ord(hidden):04X}")
-    name, before = " ".join(name.split()), ""
+
+    name = " ".join(name.split())
+    before = ""
     while name != before:
         before = name
         name = _PREFIX.sub("", name.strip())
@@ -373,6 +388,7 @@ def parse_name(content: str) -> str:
             name = name[1:-1]
         if name.endswith(".") and not re.search(r"\b\w\.\Z|\.\w+\.\Z", name):
             name = name[:-1]
+
     if _REFUSAL.match(name):
         raise UnusableAnswer("the model refused")
     if _MARKUP.search(name):

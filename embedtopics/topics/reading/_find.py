@@ -55,6 +55,7 @@ def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> Boo
     is_selected = result.documents.of_row >= 0
     if where is None:
         return is_selected
+
     index = result.corpus.index
     if not isinstance(where, Mapping):
         if isinstance(where, pd.Series):
@@ -68,6 +69,7 @@ def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> Boo
             raise InputError(parameter, expected, found=f"shape {mask.shape} of {mask.dtype}")
         is_selected &= mask
         return is_selected
+
     metadata: Any = result.corpus.metadata
     for column, values in where.items():
         if column not in metadata:
@@ -76,10 +78,12 @@ def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> Boo
         has_value = np.zeros(len(is_selected), dtype=bool)
         for value in values if isinstance(values, (list, tuple, set, frozenset)) else [values]:
             is_equal = (metadata[column] == value).fillna(False).to_numpy(dtype=bool)
+
             wanted = read_class(value)
             if isinstance(wanted, str):  # in any spelling of its letters and spaces
                 spelled = [read_class(cell) for cell in metadata[column].tolist()]
                 is_equal = is_equal | np.array([cell == wanted for cell in spelled])
+
             if not is_equal.any():
                 frequent = metadata[column].value_counts().index[:12].tolist()
                 remedy = f"frequent values are {', '.join(map(repr, frequent)) or 'none'}"
@@ -172,10 +176,12 @@ def find(
     for one_query in queries:
         if not isinstance(one_query, str):
             raise InputError("query", "a text, or several texts", one_query)
+
     checked_choice(by, "by", ("auto", "embeddings", "terms"))
     if by == "auto":
         has_encoder = isinstance(result.settings.get("encoder_settings"), dict)
         by = "embeddings" if encoder is not None or has_encoder else "terms"
+
     if by == "terms":
         similarities = _by_terms(result, queries)
     else:
@@ -186,6 +192,7 @@ def find(
             if not vector.any():
                 raise InputError("query", "a text with words that the encoder knows", text)
         similarities = np.asarray(np.einsum("qd,td->qt", vectors, core_centroids(result)))
+
     lines = []
     for text, row in zip(queries, similarities, strict=True):
         order = np.argsort(-row, kind="stable")[:n_topics]
@@ -195,6 +202,7 @@ def find(
             about = result.topics[topic]
             line = text, rank, topic, about.label, float(row[topic]), list(about.keywords), by
             lines.append(line)
+
     names = ["query", "rank", "topic", "label", "similarity", "terms", "by"]
     return pd.DataFrame(lines, columns=names)
 
@@ -278,6 +286,7 @@ def sample_documents(
     weights, first_rows = document_weights(
         result, rows_of_topics(result, [topic]) & rows_where(result, where)
     )
+
     documents = np.flatnonzero(weights)
     second, share = _second_topics(result, documents)
     if topic == NOISE:
@@ -286,21 +295,27 @@ def sample_documents(
         membership = np.asarray(result.memberships[documents, topic].todense(), np.float64).ravel()
         centre = core_centroid(result, int(topic))
         closeness = np.asarray(np.einsum("id,d->i", result.embeddings[documents], centre))
+
     if strategy == "central":
-        places, scores = _central(result.embeddings[documents], closeness, n_documents), closeness
+        places = _central(result.embeddings[documents], closeness, n_documents)
+        scores = closeness
     elif strategy == "representative":
         vectors = result.embeddings
         places = select_representatives(vectors, closeness, n_documents, documents)
         scores = closeness
     elif strategy == "boundary":
-        places, scores = np.argsort(-share, kind="stable")[:n_documents], share
+        places = np.argsort(-share, kind="stable")[:n_documents]
+        scores = share
     else:
         keys = random_keys(result.documents.hashes[documents], resolve_seed(random_state))
-        places, scores = np.argsort(keys, kind="stable")[:n_documents], keys / 2.0**64
+        places = np.argsort(keys, kind="stable")[:n_documents]
+        scores = keys / 2.0**64
+
     rows = first_rows[documents[places]]
     corpus = result.corpus.take(rows)
     index = corpus.index
     labels = [result.topics[t].label if t != NOISE else "" for t in second[places].tolist()]
+
     columns = {
         "id": string_column(corpus.ids, index),
         "text": string_column(corpus.texts, index),
@@ -314,6 +329,7 @@ def sample_documents(
         "reason": string_column([Reason(r).text for r in result.reasons[rows].tolist()], index),
         "rows": weights[documents[places]],
     }
+
     frame = pd.DataFrame(columns, index=index)
     for name, values in ((corpus.time_column, corpus.time), (corpus.group_column, corpus.group)):
         if values is not None:

@@ -82,13 +82,18 @@ def concordance(
         near = similar_terms(result, " ".join(words))
         remedy = f"similar terms are {', '.join(map(repr, near))}" if near else ""
         raise InputError("term", "a term of some document", term, remedy)
+
     rows = rows_where(result, where)
     rows = rows if topic is None else rows & rows_of_topics(result, topic)
     weights, first_rows = document_weights(result, rows)
-    positions, documents = positions[weights[documents] > 0], documents[weights[documents] > 0]
+    is_selected = weights[documents] > 0
+    positions = positions[is_selected]
+    documents = documents[is_selected]
     inside = positions - tokens.offsets[documents]
+
     keys = random_keys(result.documents.hashes[documents], resolve_seed(random_state), inside)
     sample = np.sort(np.argsort(keys, kind="stable")[:n_occurrences])
+
     lines = []
     spans: list[tuple[str, int, int]] = []
     read = -1
@@ -96,7 +101,8 @@ def concordance(
     for document, place in zip(documents[sample].tolist(), places, strict=True):
         row = int(first_rows[document])
         if document != read:
-            spans, read = word_spans(result.corpus.texts[row], tokens.rules), document
+            spans = word_spans(result.corpus.texts[row], tokens.rules)
+            read = document
             counted = tokens.ids[tokens.offsets[document] : tokens.offsets[document + 1]]
             if [word for word, _, _ in spans] != [tokens.words[i] for i in counted.tolist()]:
                 raise InputError(
@@ -104,8 +110,10 @@ def concordance(
                     "another version of embedtopics made the result; fit again to see words in "
                     "context"
                 )
+
         line = _line(result.corpus.texts[row], spans, place, place + len(words), window)
         lines.append(line | {"row": row, "rows": weights[document], "id": result.corpus.ids[row]})
+
     lines.sort(key=lambda line: (line["after"], line["row"], line["start"]))
     row_numbers = np.array([line["row"] for line in lines], dtype=np.int64)
     index = result.corpus.index[row_numbers]
@@ -116,6 +124,7 @@ def concordance(
     columns["topic"] = result.labels[row_numbers]
     for name in ("start", "stop", "rows"):
         columns[name] = np.array([line[name] for line in lines], np.int64)
+
     return pd.DataFrame(columns, index=index)
 
 
@@ -195,37 +204,45 @@ def keyness(
     """
     n_terms = optional_count(n_terms, "n_terms", 0)
     sides = _weights(result, target, reference)
-    counts, lengths = result.term_counts.counts, result.term_counts.lengths.astype(np.int64)
+    counts = result.term_counts.counts
+    lengths = result.term_counts.lengths.astype(np.int64)
     counted = [np.asarray(counts.T @ weights) for weights in sides]
     longest = int(lengths.max(initial=1))
     places = [places_for(result, weights, longest)[lengths] for weights in sides]
     is_held = (places[0] > 0) & (places[1] > 0)
     tested = np.flatnonzero((counted[0] + counted[1] >= MIN_COUNT) & is_held)
+
     everyone = result.documents.weights
     places_everywhere = np.maximum(places_for(result, everyone, longest)[lengths], 1)
     shares = (counts.T @ everyone) / places_everywhere
+
     measures = _log_odds(
-        [one[tested] for one in counted], [one[tested] for one in places], shares[tested],
+        [count[tested] for count in counted], [n_places[tested] for n_places in places],
+        shares[tested],
         lengths[tested],
     )  # fmt: skip
+
     is_in = counts[:, tested] > 0
     rows_with = [np.asarray(is_in.T @ weights) for weights in sides]
-    _test_avoided(measures, [one[tested] for one in counted], rows_with, sides)
+    _test_avoided(measures, [count[tested] for count in counted], rows_with, sides)
+
     order = np.lexsort((-np.abs(measures["effect"]), -np.abs(measures["statistic"])))
     sign = np.sign(measures["statistic"][order])
-    above, below = (order[sign == side][:n_terms] for side in (1, -1))
+    above = order[sign == 1][:n_terms]
+    below = order[sign == -1][:n_terms]
     shown = np.concatenate([above, below[::-1]])
     columns_shown = tested[shown]
     columns: dict[str, Any] = {
-        "count": [one[columns_shown].astype(np.int64) for one in counted],
+        "count": [count[columns_shown].astype(np.int64) for count in counted],
         "rate": [1e6 * (counted[i] / np.maximum(places[i], 1))[columns_shown] for i in (0, 1)],
-        "rows": [one[shown].astype(np.int64) for one in rows_with],
+        "rows": [n_rows[shown].astype(np.int64) for n_rows in rows_with],
     }
     of_sides = {
         f"{name}_{side}": values
         for name, both in columns.items()
         for side, values in zip(("target", "reference"), both, strict=True)
     }
+
     terms = string_column([result.term_counts.terms[term] for term in columns_shown.tolist()])
     measures["q"] = false_discovery_rates(measures["p"])
     measured = {name: values[shown] for name, values in measures.items()}

@@ -152,9 +152,11 @@ def _number_groups(
     names = sorted(sizes.index, key=order)
     decisions = column.notes("trends", repr(by))
     code_of = {}
+
     if len(names) > MAX_GROUPS:
         several = set(sorted(names, key=lambda name: -sizes[name])[: MAX_GROUPS - 1])
-        n_rest, names = len(names) - len(several), [name for name in names if name in several]
+        n_rest = len(names) - len(several)
+        names = [name for name in names if name in several]
         code_of = dict.fromkeys(sizes.index, len(names))
         other = OTHER
         while other in names:  # a group of this name in the data stays separate
@@ -162,6 +164,7 @@ def _number_groups(
         names.append(other)
         message = f"{by!r} has {len(sizes):,} groups; {n_rest:,} of them are pooled as {other!r}."
         decisions += (Decision("trends", "groups_put_together", n_rest, message),)
+
     code_of |= {name: code for code, name in enumerate(names)}
     codes = np.array([code_of.get(name, -1) for name in texts], dtype=np.int64)
     return codes, tuple(names), decisions
@@ -210,19 +213,26 @@ def count_rows(result: TopicResult, cells: Int64Array, n_cells: int, units: Any)
     rows = np.flatnonzero(cells >= 0)
     unit_of_row = units_of(result, units)[rows]
     parts, part = np.unique(np.stack([cells[rows], unit_of_row]), axis=1, return_inverse=True)
-    place, cell, n_parts = part.ravel(), parts[0], parts.shape[1]
+    place = part.ravel()
+    cell = parts[0]
+    n_parts = parts.shape[1]
     sizes = np.bincount(place, minlength=n_parts).astype(np.float64)
-    n, k = (np.bincount(cell, w, n_cells) for w in (sizes, np.ones(n_parts)))
+    n = np.bincount(cell, sizes, n_cells)
+    k = np.bincount(cell, np.ones(n_parts), n_cells)
+
     topic = result.labels[rows] % (result.n_topics + 1)  # noise is -1 and thus the last
     shape = n_parts, result.n_topics + 1
     unit_counts = csr_matrix((np.ones(len(rows)), (place, topic)), shape=shape)
     agreeing = np.asarray(unit_counts.power(2).sum(axis=1)).ravel() / sizes
     of_cell = csr_matrix((np.ones(n_parts), (cell, np.arange(n_parts))), shape=(n_cells, n_parts))
     in_cells = of_cell @ unit_counts
+
     same_topic = share_of(np.asarray(in_cells.power(2).sum(axis=1)).ravel(), n**2)
     by_chance = np.where(k > 1, (n - k) * (1 - same_topic) * k / np.maximum(k - 1, 1), 0.0)
-    differing, expected = float((sizes - agreeing)[k[cell] > 1].sum()), float(by_chance.sum())
+    differing = float((sizes - agreeing)[k[cell] > 1].sum())
+    expected = float(by_chance.sum())
     correlation = min(max(1 - differing / expected, 0.0), 1.0) if expected > 0 else 1.0
+
     decisions: tuple[Decision, ...] = ()
     if units is not None or PASSAGE_COLUMNS[0] in result.corpus.metadata:
         message = (
@@ -230,6 +240,7 @@ def count_rows(result: TopicResult, cells: Int64Array, n_cells: int, units: Any)
             f"units correlate by {correlation:.2f}, which the intervals allow for."
         )
         decisions = (Decision("trends", "correlation_in_units", correlation, message),)
+
     squares = np.bincount(cell, sizes**2, n_cells)
     n_effective = share_of(n * n, n + correlation * (squares - n))
     counts = in_cells.toarray().T.astype(np.int64)
@@ -237,6 +248,7 @@ def count_rows(result: TopicResult, cells: Int64Array, n_cells: int, units: Any)
     low, high = wilson(shares * n_effective, n_effective)
     unit_numbers = np.unique(parts[1], return_inverse=True)[1].ravel()
     is_single = len(unit_numbers) == unit_numbers.max(initial=-1) + 1
+
     return CellCounts(
         counts=counts,
         totals=n.astype(np.int64),

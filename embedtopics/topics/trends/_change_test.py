@@ -55,18 +55,22 @@ class UnitTable:
         if trends.units is not None:
             unit = _number_by_content(trends.units, trends.unit_periods, content)
             order = np.lexsort([trends.unit_periods, unit])
+
         ours = counts[order][:, topics].tocoo()
         period = np.searchsorted(periods, trends.unit_periods[order])
         n_units = np.bincount(period, minlength=len(periods)).astype(np.float64)
+
         share = trends.counts[topics].sum(axis=1) / trends.totals.sum()
         of_topic = [
             np.bincount(ours.col, weights, len(topics))
             for weights in (ours.data**2, ours.data * size[order][ours.row])
         ]
         squares = of_topic[0] - 2 * share * of_topic[1] + share**2 * np.square(size).sum()
+
         blocks = None
         if unit is not None:
             blocks = UnitRows.of(unit[order], period, size[order], ours, len(topics))
+
         return cls(
             period=period,
             size=size[order],
@@ -181,7 +185,10 @@ def _groups_of_sizes(lengths: Int64Array) -> Int64Array:
     """Return groups of units with about as many rows: each of ten or more, if there are so many."""
     order = np.argsort(lengths, kind="stable")
     group = np.zeros(len(lengths), dtype=np.int64)
-    number, first, n_inside = 0, int(lengths[order[0]]), 0
+    number = 0
+    first = int(lengths[order[0]])
+    n_inside = 0
+
     for unit in order.tolist():
         length = int(lengths[unit])
         if n_inside >= MIN_GROUP and length > SAME_SIZE * first:
@@ -190,6 +197,7 @@ def _groups_of_sizes(lengths: Int64Array) -> Int64Array:
             n_inside = 0
         group[unit] = number
         n_inside += 1
+
     if n_inside < MIN_GROUP and number > 0:
         group[group == number] = number - 1
     return group
@@ -227,10 +235,12 @@ def _statistic(residuals: Float64Array, n_units: Float64Array) -> Float64Array:
     waves = np.cos(np.pi / n_periods * np.outer(middles, np.arange(n_periods)))
     smooth = np.linalg.qr(np.sqrt(n_units)[:, None] * waves).Q[:, 1:]
     squares = np.cumsum(np.square(residuals @ smooth), axis=-1)
+
     powers = [2**i for i in range(n_periods) if 2**i < n_periods - 1]
     degrees = np.array([*powers, n_periods - 1])
     p = gammaincc(degrees / 2, squares[..., degrees - 1] / 2)
     p[..., -1] /= 2  # the only part that is sensitive to all changes weighs twice
+
     highest = np.max(np.abs(residuals) / np.sqrt(1 - n_units / n_units.sum()), axis=-1)
     smallest: Float64Array = np.minimum(p.min(axis=-1), 2 * n_periods * ndtr(-highest))
     return np.maximum(smallest, 1e-300)

@@ -124,18 +124,22 @@ def effects(
     seed = resolve_seed(random_state)
     unit_of_row = units_of(result, units)
     targets = _Targets.of(result, topics)
+
     terms, names = parse_covariates(covariates, set(map(str, result.corpus.metadata.columns)))
     columns = {name: values_of(result, column, name)[0] for name, column in names.items()}
     has_text = result.documents.of_row >= 0
     design = make_design(terms, columns, has_text, unit_of_row, reference or {})
     rows = _Rows.of(result, design, unit_of_row, units)
+
     labels_again, notes = _replicates(result, replicates, seed)
     labels = result.clustering.labels[rows.documents]
     plain = _Partition(np.arange(len(labels)), labels, targets.sums)
-    again = [_of_replicate(rows, result, one, targets.sums) for one in labels_again]
+    again = [_of_replicate(rows, result, drawn, targets.sums) for drawn in labels_again]
     family = "logistic" if link == "logit" else "linear"
     effects = _fit_targets(rows, targets.labels, plain, again, family)
-    n_rows_of, n_targets = np.bincount(rows.part), len(targets.labels)
+    n_rows_of = np.bincount(rows.part)
+    n_targets = len(targets.labels)
+
     return TopicEffects(
         columns=design.columns,
         covariates=design.covariates,
@@ -224,10 +228,12 @@ class _Rows:
 
     @classmethod
     def of(cls, result: TopicResult, design: Design, unit_of_row: Int64Array, units: Any) -> _Rows:
-        rows, n = design.rows, len(design.rows)
+        rows = design.rows
+        n = len(design.rows)
         pairs = np.stack([result.documents.of_row[rows], unit_of_row[rows]])
         parts, place = np.unique(pairs, axis=1, return_inverse=True)
         sample = Sample.of(np.ones(n), np.zeros(n), unit_of_row[rows])
+
         cells = np.full(len(unit_of_row), -1)
         cells[rows] = 0
         counted = count_rows(result, cells, 1, units)
@@ -261,19 +267,23 @@ def _fit_targets(
         if is_separated := model.separated_by() is not None:
             without.append(label)
             model = rows.fit(family, y, plain.texts, prior=True)
+
         estimate = model.estimate()
         covariance = estimate.covariance
         if family == "linear" or is_separated:
             # A level without a text in the topic would have no variance.
             smooth = model if is_separated else rows.fit(family, y, plain.texts, prior=True)
             covariance = smooth.estimate().covariance
-        for one in again:
-            both = one.inside(place), y[one.texts]
-            ends = [rows.fit(family, shares, one.texts, prior=True).beta for shares in both]
+
+        for replicate in again:
+            both = replicate.inside(place), y[replicate.texts]
+            ends = [rows.fit(family, shares, replicate.texts, prior=True).beta for shares in both]
             shift = (ends[0] - ends[1]).ravel()
             covariance = covariance + np.outer(shift, shift) / len(again)
+
         models.append(model)
         estimates.append(estimate._replace(covariance=covariance))
+
     if without:
         message = (
             f"Covariates separate the texts of {', '.join(map(repr, without))} from others. There, "
@@ -281,12 +291,14 @@ def _fit_targets(
             "standard deviations to both sides of each number."
         )
         decisions.append(Decision("trends", "separated", len(without), message))
+
     marginal: dict[str, list[MarginalEffect]] = defaultdict(list)
     for change in rows.design.changes():  # one at a time, because its matrices are large
         for label, model, estimate in zip(labels, models, estimates, strict=True):
             marginal[label] += marginal_effects([change], model, estimate, (label,))
-    fits = [one.coefficients() for one in estimates]
-    arrays = [np.array([getattr(one, name) for one in fits]) for name in vars(fits[0])]
+
+    fits = [estimate.coefficients() for estimate in estimates]
+    arrays = [np.array([getattr(fit, name) for fit in fits]) for name in vars(fits[0])]
     return _Effects(Coefficients(*arrays), [*chain(*marginal.values())], decisions)
 
 
@@ -297,6 +309,7 @@ def _replicates(
     n = N_OF_LARGE if len(result.clustering.labels) >= LARGE else N_REPLICATES
     if replicates is not None:
         n = checked_count(replicates, "replicates", 0)
+
     if not n or not result.n_topics:
         return [], []
     try:

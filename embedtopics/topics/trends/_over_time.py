@@ -126,10 +126,12 @@ def over_time(
     periods = cut_into_periods(moments, every)
     n_topics, n_periods = result.n_topics, len(periods.names)
     rows = count_rows(result, periods.of_row, n_periods, units)
+
     terms = no_terms(result, n_periods)
     if n_terms and n_topics and result.term_counts.counts.nnz:
         cell_counts = count_cells(result, periods.of_row, n_periods)
         terms = best_cell_terms(result, cell_counts, n_terms, rows.totals > 0, evolution=True)
+
     return TopicTrends(
         every=periods.every,
         names=periods.names,
@@ -168,6 +170,7 @@ def _dates_of(result: TopicResult, time: Any) -> tuple[Times, str, tuple[Decisio
     """Return the date of each row with text, the time zone, and decisions."""
     corpus = result.corpus
     decisions: tuple[Decision, ...] = ()
+
     if time is not None:
         values, what = values_of(result, time, "time")
         dates, notes = read_dates(values, what)
@@ -176,6 +179,7 @@ def _dates_of(result: TopicResult, time: Any) -> tuple[Times, str, tuple[Decisio
         raise InputError("time", "a column or a date for each row: the corpus has no dates", time)
     else:
         dates, notes = corpus.time, corpus.notes
+
     has_text = result.documents.of_row >= 0
     moments = dates.to_numpy(dtype="datetime64[us]")
     moments = np.where(has_text, moments, np.datetime64("NaT"))
@@ -183,9 +187,11 @@ def _dates_of(result: TopicResult, time: Any) -> tuple[Times, str, tuple[Decisio
         raise InputError(
             "time", "dates of rows with text", found="none", remedy="choose another column"
         )
+
     if n_undated := int(np.sum(has_text & np.isnat(moments))):
         message = f"{n_undated:,} of {int(has_text.sum()):,} rows with text have no date."
         decisions = (*decisions, Decision("trends", "rows_without_date", n_undated, message))
+
     zones = [str(note.value) for note in notes if note.name == "time_zone"]
     zone = zones[0] if zones else "as given"
     return moments, zone, decisions
@@ -321,13 +327,16 @@ def changes(trends: TopicTrends) -> pd.DataFrame:
     frame = frame.assign(verdict="not tested", **none)
     if not (topics := np.flatnonzero(is_tested)).size:
         return frame
+
     table = UnitTable.of(trends, topics, periods)
     residuals = table.residuals(table.period)
     frame.loc[topics, "dispersion"] = np.square(residuals).sum(axis=1) / (len(periods) - 1)
     n_draws = WORK // (len(table.size) + len(table.n) + 5 * residuals.size)
     p = permutation_p(table, residuals, min(max(n_draws, MIN_DRAWS), MAX_DRAWS))
     q = false_discovery_rates(p)
-    frame.loc[topics, "p"], frame.loc[topics, "q"] = p, q
+    frame.loc[topics, "p"] = p
+    frame.loc[topics, "q"] = q
+
     names = [trends.names[period] for period in periods]
     before = {"day": "on ", "decade": "in the "}.get(trends.every, "in ")
     for row, topic in enumerate(topics.tolist()):
@@ -337,7 +346,9 @@ def changes(trends: TopicTrends) -> pd.DataFrame:
         first, last = "", ""
         third = -(-len(names) // 3)
         inside, outside = np.zeros((2, len(names)), dtype=bool)
-        inside[-third:], outside[:third] = True, True
+        inside[-third:] = True
+        outside[:third] = True
+
         if q[row] > ALPHA:
             verdict = "no trend found"
         else:
@@ -347,16 +358,19 @@ def changes(trends: TopicTrends) -> pd.DataFrame:
                 inside = np.isin(np.arange(len(names)), range(shape.first, shape.last + 1))
                 outside = ~inside
                 verdict += f" {before}{first}" + (f" to {last}" if last != first else "")
+
         spread = table.spread(row, outside, inside)
         values = _odds_ratio(shares, weights, table.sizes, outside, inside, spread)
         _, _, _, low, high = values
         if (verdict == "rises" and low <= 1) or (verdict == "falls" and high >= 1):
             verdict = "varies"
+
         frame.loc[topic, "verdict"] = verdict
         frame.loc[topic, ["peak_start", "peak_end"]] = first, last
         if verdict != "no trend found":
             frame.loc[topic, "explained"] = shape.explained
         frame.loc[topic, list(numbers)] = values
+
     return frame
 
 
@@ -448,9 +462,12 @@ def _odds_ratio(
         size = sizes[periods]
         share = shares[periods] @ size / size.sum()
         n = mean * (1 - mean) * size.sum() ** 2 / (size**2 / weights[periods]).sum()
-        inside, outside = share * n + 0.5, (1 - share) * n + 0.5
+        inside = share * n + 0.5
+        outside = (1 - share) * n + 0.5
         pooled.append(float(share))
         logits.append(np.log(inside / outside))
         error += 1 / inside + 1 / outside
-    change, width = logits[1] - logits[0], Z_OF_95 * np.sqrt(error * spread)
+
+    change = logits[1] - logits[0]
+    width = Z_OF_95 * np.sqrt(error * spread)
     return [*pooled, *np.exp([change, change - width, change + width]).tolist()]

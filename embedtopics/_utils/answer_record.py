@@ -79,6 +79,7 @@ class AnswerRecord:
                 is_ours = self._read(stream)
         except OSError as error:
             raise self._not_written(error) from error
+
         if not is_ours:
             remedy = "choose another file; this one was left as it is"
             raise InputError(parameter, "a new file, or a record of answers", name, remedy)

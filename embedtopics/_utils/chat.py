@@ -246,9 +246,11 @@ class Chat:
         self.stopped = ""
         self._n_failures = 0
         self._retries_unusable = retry_unusable
+
         executor = ThreadPoolExecutor(CONCURRENCY)
         bar = progress_bar(total=len(questions), unit="answer", description=what, show=show)
         answers = []
+
         try:
             with bar:
                 for answer in executor.map(lambda one: self._ask(one, record), questions):
@@ -256,6 +258,7 @@ class Chat:
                     bar.update(1)
         finally:  # after an interrupt too, no further call begins
             executor.shutdown(wait=False, cancel_futures=True)
+
         if answers and all(answer.is_call_error for answer in answers):
             self.stopped = self.stopped or answers[0].reason
         return answers
@@ -271,10 +274,12 @@ class Chat:
             **dict.fromkeys(("answer", self.value, "tokens", "error")),
         }
         entry = redact_all(entry, self._redact)
+
         recorded = record.find(entry)
         if recorded is not None and (recorded.value is not None or not self._retries_unusable):
             reason = recorded.error or ""
             return ChatAnswer(recorded.value, recorded.answer, reason, was_sent=False)
+
         if self.stopped:
             reason = f"not asked: {self.stopped}"
             return ChatAnswer(None, None, reason, is_call_error=True, was_sent=False)
@@ -291,9 +296,11 @@ class Chat:
         try:
             completion = self._send_in_format(question)
             self._n_failures = 0
+
             entry["answer"] = ""  # of a model that refused, for example
             if completion.usage is not None:
                 entry["tokens"] = completion.usage.total_tokens
+
             content = content_of(completion)
             entry["answer"] = self._redact(content)
             value = self.parse(content)
@@ -304,12 +311,14 @@ class Chat:
         except UnusableAnswer as error:
             reason = self._shown(str(error))
             entry["error"] = reason
+
             is_call_error = error.status is not None
             if is_call_error:
                 entry["answer"] = None
                 self._n_failures += 1
             if self._n_failures >= MAX_FAILURES:
                 self.stopped = self.stopped or reason
+
             return ChatAnswer(None, entry["answer"], reason, is_call_error)
 
     def _send_in_format(self, question: Question) -> ChatCompletion:
@@ -334,6 +343,7 @@ class Chat:
                 response = post(self._opener, call, self.timeout)
                 if 200 <= response.status < 300:
                     return _completion_of(response.body)
+
                 failure = UnusableAnswer(self._describe(response), response.status)
                 if response.status != 429 and response.status < 500:
                     break
@@ -343,6 +353,7 @@ class Chat:
                 raise UnusableAnswer(reason, NO_CONNECTION) from None
             except (OSError, HTTPException) as error:
                 failure = UnusableAnswer(self._describe_failure(error), NO_CONNECTION)
+
             if attempt < MAX_RETRIES:
                 _sleep(wait)
         raise failure

@@ -61,6 +61,7 @@ def compiled(*signatures: Any, **options: Any) -> Callable[[Function], Function]
         except (RuntimeError, OSError) as error:
             if isinstance(error, RuntimeError) and "cannot cache" not in str(error):
                 raise
+
         message = (
             f"No folder for compiled code is writable; compiling in this process (up to "
             f"{SECONDS} s) ... To compile once, set NUMBA_CACHE_DIR to a writable folder."

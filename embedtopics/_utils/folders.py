@@ -285,6 +285,7 @@ def _opened(folder: Path, kind: str, newest: int, stack: ExitStack) -> SavedFold
     if not os.path.isdir(folder):
         raise InputError(f"expected a saved folder; {folder} does not exist or is a file")
     manifest = _checked_manifest(folder, kind, newest)
+
     streams = {}
     for name, recorded in manifest.files.items():
         path = folder / name
@@ -302,6 +303,7 @@ def _opened(folder: Path, kind: str, newest: int, stack: ExitStack) -> SavedFold
 
     with ThreadPoolExecutor(4) as threads:
         digests = list(threads.map(_digest, streams.values()))
+
     for (name, stream), digest in zip(streams.items(), digests, strict=True):
         if digest != manifest.files[name].sha256:
             raise CorruptFileError(

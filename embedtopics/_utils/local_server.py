@@ -110,6 +110,7 @@ class LocalServer:
         self.page = page
         self.gets = gets
         self.posts = posts
+
         self._socket = _listening(port)
         self.port = int(self._socket.getsockname()[1])
         self.hosts = {f"{name}:{self.port}" for name in (HOST, "localhost")}

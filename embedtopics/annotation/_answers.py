@@ -47,14 +47,18 @@ class Records:
             self.design = StudyDesign(**header.design.model_dump()).checked()
         except InputError as error:
             raise _damaged(header, str(error)) from error
+
         self.kind: str = header.labels_kind
         self.pairs: bool = header.pairs
         self.test: frozenset[str] = frozenset(header.test)
+
+        # What the other events change.
         self.answers: dict[str, dict[str, list[Answer]]] = {}  # by text and annotator
         self.texts_by: dict[str, list[str]] = {}  # texts of each annotator, in order
         self.stream_of: dict[str, str] = {}  # stream of the first answer to a text
         self.n_by_stream: Counter[str] = Counter()
         self.version = 0
+
         for event in others:
             self.apply(event)
 
@@ -83,6 +87,7 @@ class Records:
         labels = None
         if event.labels is not None:
             labels = tuple(spell_name(label) for label in event.labels)
+
         answer = Answer(
             text=event.text,
             id=event.id,
@@ -95,9 +100,11 @@ class Records:
             number=event.n,
             spans=tuple((spell_name(label), begin, end) for label, begin, end in event.spans),
         )
+
         if answer.text not in self.stream_of:
             self.stream_of[answer.text] = answer.stream
             self.n_by_stream[answer.stream] += 1
+
         of_text = self.answers.setdefault(answer.text, {})
         of_text.setdefault(answer.by, []).append(answer)
         self.texts_by.setdefault(answer.by, []).append(answer.text)

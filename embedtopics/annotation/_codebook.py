@@ -77,6 +77,7 @@ def _read(label: Any, row: int) -> Label:
             expected = f"mappings with {', '.join(Label.__dataclass_fields__)}"
             raise InputError("labels", expected, dict(label), row=row)
         label = Label(**label)
+
     read = label if isinstance(label, Label) else Label(label)
     expected = "names, keys, definitions and lists of examples, all of text"
     if not isinstance(read.examples, list | tuple):
@@ -84,9 +85,11 @@ def _read(label: Any, row: int) -> Label:
     texts = [read.name, read.key, read.definition, *read.examples]
     if not all(isinstance(text, str) and replace_surrogates(text) == text for text in texts):
         raise InputError("labels", expected, label, row=row)
+
     name = spell_name(read.name)
     if not 0 < len(name) <= MAX_NAME:
         raise InputError("labels", f"names of 1 to {MAX_NAME} characters", read.name, row=row)
+
     key = read.key.lower()
     if key and (len(key) != 1 or key not in KEYS):
         raise InputError("labels", "of keys that are one letter or digit", read.key, row=row)
@@ -176,6 +179,7 @@ def checked_spans(spans: Any, text: str, names: Sequence[str]) -> tuple[tuple[st
     expected = "(label, begin, end), in characters of the text"
     if isinstance(spans, str | Mapping) or not isinstance(spans, Iterable):
         raise InputError("spans", f"a list of {expected}", spans)
+
     for row, span in enumerate(spans):
         if not isinstance(span, (list, tuple)) or len(span) != 3:
             raise InputError("spans", expected, span, row=row)
@@ -185,6 +189,7 @@ def checked_spans(spans: Any, text: str, names: Sequence[str]) -> tuple[tuple[st
         if not (is_count(begin, 0) and is_count(end, 1) and begin < end <= len(text)):
             raise InputError("spans", expected, span, row=row)
         parts.append((name, int(begin), int(end)))
+
     parts.sort(key=lambda one: one[1:])
     for row, (one, other) in enumerate(pairwise(parts), 1):
         if other[1] < one[2]:

@@ -153,11 +153,13 @@ class LanguageModelCoder:
             self._question(corpus.texts[row], key)
             for row, key in zip(distinct.first_rows, keys, strict=True)
         ]
+
         record = AnswerRecord(self.journal, "journal")
         record.add({"prompt": self.prompt_hash, "system": self.prompt, "user": USER})
         answers = self.chat.ask_all(
             questions, record, "coding", show_progress, retry_unusable=retry_unlabelled
         )
+
         if self.chat.stopped:
             n_coded = sum(not answer.is_call_error for answer in answers)
             advice = f" in {os.fspath(self.journal or '')}; call again to go on"
@@ -167,9 +169,11 @@ class LanguageModelCoder:
                 f"{self.model} at {self.chat.url} stopped answering ({self.chat.stopped}): "
                 f"{n_coded:,} of {len(answers):,} texts are coded{advice}"
             )
+
         answers.append(ChatAnswer(None, reason="there is no text"))  # of row -1
         rows = [answers[place] for place in distinct.of_row.tolist()]
         labels = [None if one.value is None else PredictedLabel(one.value) for one in rows]
+
         columns = {
             "label": pd.Series(labels, index=corpus.index, dtype=object),
             "answer": pd.Series([one.content for one in rows], index=corpus.index, dtype=object),
@@ -212,9 +216,11 @@ class LanguageModelCoder:
         with suppress(ValueError, RecursionError):
             parsed = json.loads(answer)
             answer = parsed.get("label") if isinstance(parsed, dict) else parsed
+
         answer = spell_name(answer) if isinstance(answer, str) else None
         if answer in self.names:
             return str(answer)
+
         folded = None if answer is None else answer.strip(" \"'*.").casefold()
         matches = [name for name in self.names if name.casefold() == folded]
         if len(matches) != 1:

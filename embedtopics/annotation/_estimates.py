@@ -180,6 +180,7 @@ def quality(state: StudyState) -> pd.DataFrame:
         predictions.has_label & ~predictions.learned,
     )
     rows = list(_scores("count", truth, predictions.predicted, has_label, names))
+
     with state.lock:
         is_test = np.array([key in state.records.test for key in state.texts.keys])
         model = state.classifier(exclude=state.records.test)
@@ -189,6 +190,7 @@ def quality(state: StudyState) -> pd.DataFrame:
         most = np.eye(chances.shape[1])[chances.argmax(axis=1)]
         guess = (chances >= 0.5 if state.is_multilabel else most).astype(np.float64)
         rows += list(_scores("test", truth, guess, is_test, names))
+
     return pd.DataFrame(rows, columns=["part", "class", "metric", "value", "low", "high", "n"])
 
 
@@ -214,6 +216,7 @@ def agreement_with_people(names: tuple[str, ...], labels: pd.Series, gold: Any) 
     people = pd.Series(read_classes(gold, known=names).values, dtype=object)
     codes = {name: code for code, name in enumerate(names)}
     is_gold = people.notna().to_numpy()
+
     if not is_gold.any():
         raise InputError("gold", "labels of at least one text", found="none")
     if (unknown := is_gold & ~people.isin(codes).to_numpy()).any():
@@ -221,13 +224,16 @@ def agreement_with_people(names: tuple[str, ...], labels: pd.Series, gold: Any) 
         raise InputError(
             "gold", f"labels of the codebook ({', '.join(names)})", people[row], row=row
         )
+
     pair = np.stack([one.map(codes).to_numpy(dtype=np.float64) for one in (people, labels)])
     truth, guess = (one[:, None] == np.arange(len(names)) for one in pair)
     rows = list(_scores("", 1.0 * truth, 1.0 * guess, is_gold, names))
     pair = pair[:, is_gold]
+
     for code, name in [(-1, None), *enumerate(names)]:
         ratings = pair if name is None else np.where(np.isnan(pair), np.nan, pair == code)
         rows.append(("", name, "alpha", *krippendorff_alpha(ratings), len(pair[0])))
+
     frame = pd.DataFrame(rows, columns=["part", "class", "metric", "value", "low", "high", "n"])
     order = {name: place for place, name in enumerate([None, *names])}
     return frame.drop(columns="part").sort_values(

@@ -83,6 +83,7 @@ class Journal:
         self._connection: sqlite3.Connection | None = None
         self._is_closed = False
         self._resources = ExitStack()
+
         try:
             self._resources.enter_context(only_writer(folder))
             self._open()
@@ -126,6 +127,7 @@ class Journal:
             self.folder.mkdir(parents=True, exist_ok=True)
             for end in COMPANIONS:
                 fresh.with_name(f"{fresh.name}{end}").unlink(missing_ok=True)
+
             with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
                 for statement in SCHEMA:
                     connection.execute(statement)
@@ -133,10 +135,12 @@ class Journal:
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
                 connection.execute("INSERT INTO head VALUES (0, 0, '')")
                 _append(connection, texts, 0, "")
+
             os.replace(fresh, self.path)
             flush_folder(self.folder)
         except (OSError, sqlite3.Error) as error:
             raise self._not_written(error) from error
+
         self._connect()
 
     def add(self, event: str, **fields: Any) -> Event:
@@ -243,6 +247,7 @@ def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
             f"{path} is not the journal of a study, or its beginning is damaged; choose another "
             "folder, or restore it from a copy"
         )
+
     version = int.from_bytes(header[FORMAT_BYTES])
     if version > FORMAT:
         raise CorruptFileError(
@@ -257,6 +262,7 @@ def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
         )
     except sqlite3.Error as error:
         raise InputError(f"could not open {path}: {error}; choose another folder") from error
+
     with closing(connection):
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_EVENT)
         connection.text_factory = _decode

@@ -55,11 +55,13 @@ def read_lines(path: Path) -> JournalLines:
     texts: list[str] = []
     digest = ""
     has_digests = False
+
     with path.open("rb") as stream:
         while line := stream.readline(LONGEST_LINE):
             n = len(texts)
             if _is_torn(line, n):
                 return JournalLines(texts, n_torn=1)
+
             try:
                 text, recorded = _read_line(line, n)
                 has_digests = has_digests or (n == 0 and recorded is not None)

@@ -137,6 +137,7 @@ class AnnotationProject:
         design = None if design is None else design.checked()
         if kind is not None:
             checked_choice(kind, "kind", KINDS)
+
         journal = Journal(Path(os.path.realpath(folder)))
         try:
             has_pairs = pairs
@@ -145,15 +146,18 @@ class AnnotationProject:
             if pairs and not has_pairs:
                 expected = "left out: the study in the folder has single texts"
                 raise InputError("pairs", expected, pairs)
+
             vectors = texts.encode(encoder, has_pairs)
             if not journal.events:
                 design = design or StudyDesign().checked()
                 _begin(journal, texts, codebook, design, labels_kind=kind or "single", pairs=pairs)
+
             records = Records(journal.events)
             _check_unchanged(records, codebook, kind, design)
         except BaseException:
             journal.close()
             raise
+
         self.state = StudyState(texts, vectors, journal, records)
         self.loop = TeachingLoop(self.state, strategy)
         self.decisions = _decisions(self.state)
@@ -228,17 +232,21 @@ class AnnotationProject:
         choices, kind = self.state.records.names, self.kind
         self._check_key(key)
         parts = checked_spans(spans, self.state.texts.text(key), choices)
+
         if parts and kind != "spans":
             raise InputError("spans", 'left out, except for kind="spans"', list(parts))
         if names and kind == "spans":
             raise InputError("labels", 'left out for kind="spans"', list(names))
+
         names = names or tuple(name for name, _, _ in parts)
         for name in names:
             checked_choice(name, "labels", choices)
         if not self.state.is_multilabel and len(names) != 1:
             raise InputError("labels", "one label", list(names))
+
         if stream is not None:
             checked_choice(stream, "stream", STREAMS)
+
         ordered = [name for name in choices if name in names]
         fields: dict[str, Any] = {"labels": ordered, "unsure": bool(unsure), "note": note}
         if kind == "spans":
@@ -300,15 +308,18 @@ class AnnotationProject:
         """
         if isinstance(keys, str) or not isinstance(keys, Iterable):
             raise InputError("keys", "a list of keys or ids of texts", keys)
+
         texts = self.state.texts
         rows = zip(texts.corpus.ids, texts.of_row.tolist(), strict=True)
         key_by_id = {id: texts.keys[row] for id, row in rows if row >= 0}
         row_of = texts.row_of
+
         requested: list[str] = []
         for row, key in enumerate(keys):
             if not isinstance(key, str) or (key not in row_of and key not in key_by_id):
                 raise InputError("keys", "keys or ids of texts of the corpus", key, row=row)
             requested.append(str(key) if key in row_of else key_by_id[key])
+
         with self.state.lock:
             self.loop.requested = list(dict.fromkeys([*requested, *self.loop.requested]))
             return len(self.loop.requested)
@@ -330,11 +341,13 @@ class AnnotationProject:
         events = read_journal(Path(os.path.realpath(folder)))
         if not events:
             raise InputError("folder", "the folder of a study with events", os.fspath(folder))
+
         other, records = Records(events), self.state.records
         if (other.kind, other.names) != (records.kind, records.names):
             expected = f"a study of {records.kind} labels {', '.join(records.names)}"
             description = f"{other.kind}: {', '.join(other.names)}"
             raise InputError("folder", expected, found=description)
+
         answers = [answer for text in other.answers for answer in other.current(text).values()]
         new: list[dict[str, Any]] = []
         with self.state.lock:
@@ -346,6 +359,7 @@ class AnnotationProject:
                     del fields["number"]
                     new.append(fields)
             self.state.record_all(new)
+
         return len(new)
 
     def classifier(self, method: str | None = None, **options: Any) -> TextClassifier:

@@ -42,6 +42,7 @@ class AnnotationServer(LocalServer):
         self._estimates: dict[str, Any] = {}
         self._estimated_at = -1
         self._estimating = threading.Lock()
+
         posts = {
             "/api/next": Post(NextBody, self.next),
             "/api/label": Post(LabelBody, self.label),
@@ -53,6 +54,7 @@ class AnnotationServer(LocalServer):
         }
         gets = {"/api/state": self.state, "/api/noted": self.noted}
         super().__init__("embedtopics.annotation", port, gets, posts)
+
         study.loop.start_background()
 
     def state(self, _: Mapping[str, Any]) -> dict[str, Any]:

@@ -149,6 +149,7 @@ class StudyTexts:
         """Return unit vectors of the texts, from an encoder or from vectors of all rows."""
         texts = list(self.documents.texts)
         read = joined_pairs(texts, "corpus", self.first_rows.tolist()) if pairs else texts
+
         if isinstance(encoder, np.ndarray):
             if len(encoder) != len(self.corpus):
                 lengths = f"{len(encoder):,} for {len(self.corpus):,} rows"
@@ -162,6 +163,7 @@ class StudyTexts:
                 remedy = 'use "lsa", which projects them'
                 raise InputError("encoder", "one of dense vectors", encoder, remedy)
             vectors = unit_rows(encoded, keep_zeros=True)
+
         return TextVectors(vectors, {text: row for row, text in enumerate(texts)})
 
 

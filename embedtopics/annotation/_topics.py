@@ -96,15 +96,18 @@ def code_topic(
     ids = _topic_ids(result, topics)
     concept = concept or " or ".join(result.topics[one].label for one in ids)
     strata = _strata(result, ids)
+
     sizes = np.bincount(strata, minlength=len(STRATA))
     if sizes.sum() < checked_count(n_texts, "n_texts", 2 * len(STRATA)):
         raise InputError("n_texts", f"at most {sizes.sum():,}, the number of texts", n_texts)
+
     n_drawn = allocate(n_texts, sizes, EXPECTED)
     seed = resolve_seed(random_state)
     keys = [f"{a:016x}{b:016x}" for a, b in result.documents.hashes.tolist()]
     order = np.argsort(permanent_numbers(keys, seed, "count"), kind="stable")
     drawn = [order[strata[order] == one][:n] for one, n in enumerate(n_drawn)]
     documents = np.sort(np.concatenate(drawn))
+
     labels = [
         Label("yes", "y", f"The text is about {concept}."),
         Label("no", "n", f"The text is not about {concept}."),
@@ -117,6 +120,7 @@ def code_topic(
         strategy="random",
         design=StudyDesign(teach=0.0, n_test=0, random_state=seed),
     )
+
     study.result, study.topics, study.concept, study.strata = result, ids, concept, strata
     return study
 

@@ -175,14 +175,17 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError(name, 'left out for method="frozen", which trains no encoder')
         if self.pairs and self.method not in ("frozen", "fine_tune"):
             raise InputError("method", '"frozen" or "fine_tune" for pairs', self.method)
+
         labelled = self._labelled(X, y, self.classes)
         if self.classes is None and self.head == "ordinal" and labelled.classes.dtype.kind == "U":
             expected = f"the classes in their order, such as {labelled.classes.tolist()}"
             raise InputError("classes", expected, None)
         require_learnable(labelled)
+
         seed = resolve_seed(self.random_state)
         class_weights = balanced_weights(labelled, self.class_weight)
         self.classes_ = labelled.classes
+
         if self.method == "frozen":
             self.method_, result = "frozen", self._fit_frozen(labelled, class_weights, seed)
         else:
@@ -191,6 +194,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             held_out = validation and self._labelled(*validation, self.classes_, learned=True)
             fit = fit_together if self.pairs else fit_trained
             self.method_, result = fit(self, labelled, held_out, class_weights, seed, out)
+
         self.encoder_, self.head_ = result.encoder, result.head
         self.left_out_scores_, self.left_out_codes_ = result.left_out_scores, result.left_out_codes
         self.decisions_ = (*labelled.notes, *result.decisions)
@@ -198,6 +202,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.calibration_ = calibrate(
             self.calibration, self.head, self.left_out_scores_, self.left_out_codes_
         )
+
         self.training_keys_ = keys_of(labelled.texts)
         self.test_log_: dict[str, int] = getattr(self, "test_log_", {})
         return self
@@ -210,13 +215,16 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         resolved = resolve_encoder(self.encoder, cached=True, all_words=True)
         encoder = resolved.fitted_to(parts).reading_to_ends(parts)
         self.encoder_ = PairEncoder(encoder) if self.pairs else encoder
+
         vectors = self._vectors(texts)
         folds = grouped_folds(codes, near_duplicates(texts, vectors), n_folds_for(codes), seed)
         weights = sample_weights(codes, class_weights)
+
         strength, scores = DEFAULT_STRENGTH, np.empty((0, 0))
         if len(np.unique(folds)) > 1:
             strength, scores = cross_fit(self.head, vectors, codes, folds, weights)
         head = fit_head(self.head, vectors, codes, strength, weights)
+
         message = f"Cross-validation chose C = {strength:g} for the head."
         decision = Decision("classification", "strength", strength, message)
         notes = encoder.decisions if encoder.learns else []
@@ -315,10 +323,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = aligned_labels(X, y)
         targets = read_targets(labels, self.head, self.classes_, learned=True)
         predicted = self.predict(X)
+
         if self.head == "multilabel":
             is_right = (predicted == targets.codes).all(axis=1)
         else:
             is_right = predicted == self.classes_[targets.codes]
+
         weights = targets.has_label.astype(np.float64)
         if sample_weight is not None:
             weights *= np.asarray(align_values(sample_weight, X, "sample_weight"), np.float64)

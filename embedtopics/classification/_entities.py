@@ -136,6 +136,7 @@ def word_scores(
         [[[one[name] for name in names] + [sum(one.values())] for one in row] for row in counts],
         dtype=np.float64,
     ).reshape(len(counts), 3, -1)  # sentences, (hits, true, predicted), labels and all
+
     totals = table.sum(axis=0)
     figures = precision_recall_f1(*totals)
     low = high = np.full(totals.shape[1], np.nan)
@@ -143,6 +144,7 @@ def word_scores(
         drawn = resampled_sums(table.reshape(len(table), -1), n_resamples, 0)
         resampled = precision_recall_f1(*np.moveaxis(drawn.reshape(-1, *totals.shape), 1, 0))["f1"]
         low, high = bounded_interval(figures["f1"], resampled, len(counts))
+
     columns = {"n": totals[1].astype(int), **figures, "low": low, "high": high}
     return pd.DataFrame(columns, index=pd.Index([*names, "all"], name="label"))
 

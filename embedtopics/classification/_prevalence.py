@@ -153,6 +153,7 @@ def measure(
     unit = _units(read, units)
     predictions = predict_corpus(classifier, read, labelled, seed, unit)
     rows, has_label = np.flatnonzero(read.status == TEXT), predictions.has_label
+
     weight = has_label.astype(np.float64)
     chance = None
     if probability is not None:
@@ -185,6 +186,7 @@ def measure(
     if not is_cross_fitted and not np.isnan(chance).any():
         names = predictions.classes.tolist()
         decisions += balance_notes(naive, names, sample, chance, "the classifier")
+
     return Measurement.of_columns(
         name="class",
         classes=tuple(predictions.classes.tolist()),
@@ -226,6 +228,7 @@ def predict_corpus(
     unit = _units(corpus, None) if unit is None else unit
     rows = np.flatnonzero(corpus.status == TEXT)
     texts = [corpus.texts[row] for row in rows.tolist()]
+
     is_fitted = hasattr(classifier, "head_")
     classes = classifier.classes_ if is_fitted else classifier.classes
     values = _column(corpus, labelled, "labelled")
@@ -233,6 +236,7 @@ def predict_corpus(
     has_label, codes = targets.has_label[rows], targets.codes[rows]
     if has_label.sum() < 2:
         raise InputError("labelled", "labels of at least 2 texts", found=f"{int(has_label.sum())}")
+
     n_classes = len(targets.classes)
     truth = codes if codes.ndim == 2 else np.eye(n_classes)[np.maximum(codes, 0)]
     truth = np.where(has_label[:, None], truth, 0).astype(np.float64)
@@ -242,6 +246,7 @@ def predict_corpus(
     keys = map(tuple, keys_of(texts).tolist() if is_fitted else [])
     learned = np.array([key in training_keys for key in keys], dtype=np.bool_)
     n_new = int((~learned[sample]).sum()) if is_fitted else 0
+
     if 2 * n_new >= len(sample) + 2 or n_new >= MIN_NEW:
         chances = classifier.predict_proba(texts)
     else:
@@ -254,6 +259,7 @@ def predict_corpus(
             "the texts that it then predicted."
         )
         decisions += (Decision("classification", "cross_fitted", n_folds, message),)
+
     guess = chances >= 0.5 if codes.ndim == 2 else np.eye(n_classes)[chances.argmax(axis=1)]
     return CorpusPredictions(
         classes=targets.classes,
@@ -349,9 +355,11 @@ def _shares_without_labels(
         remedy = "fit it with a calibration, or give labels of some texts of the corpus"
         expected = "of one label per text, with scores of left-out texts"
         raise InputError("classifier", expected, classifier, remedy)
+
     scores = classifier._scores(texts)
     guess = classifier.calibration_.apply(scores).argmax(axis=1)
     estimates: list[MeasuredShare] = []
+
     for group, members in groups:
         ends = shifted_shares(classifier.head, left_out, scores[members], seed)
         for code, name in enumerate(classifier.classes_.tolist()):
@@ -360,6 +368,7 @@ def _shares_without_labels(
             n = int(members.sum())
             share = MeasuredShare(group, name, n, 0, value, low, high, naive=naive)
             estimates.append(share)
+
     message = (
         "No text of the corpus has a label. The shares are valid only if the texts of each class "
         "are like those in the training data, so that only the shares differ (prior shift)."

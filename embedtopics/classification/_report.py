@@ -70,12 +70,15 @@ def evaluate(
     texts, codes = tested.texts, tested.codes
     if not texts:
         raise InputError("test", "labelled texts", found="none")
+
     vectors = classifier._vectors(texts)
     groups = near_duplicates(texts, vectors)
     chances = classifier.calibration_.apply(classifier.head_.scores(vectors))
     rows = list(_scores("classifier", classifier, chances, codes, groups))
+
     notes = [one for one in classifier.decisions_ if one.name == "method"]
     notes += tested.notes
+
     baselines = list(_baselines(classifier, learned, texts))
     if classifier.method_ != "frozen":
         try:
@@ -83,9 +86,11 @@ def evaluate(
         except OSError as missing:
             message = f"The encoder without training could not be measured: {missing}"
             notes.append(Decision("classification", "baseline", "frozen", message))
+
     for name, guess in baselines:
         every = _scores(name, classifier, guess, codes, groups)
         rows += [score for score in every if score.name is None]
+
     confidence, right, confusion, curve = chances.ravel(), codes.ravel(), None, None
     if codes.ndim == 1:
         best = chances.argmax(axis=1)
@@ -93,10 +98,12 @@ def evaluate(
         confusion = confusion_of(codes, best, chances.shape[1])
         curve = risk_coverage(confidence, right)
     error, bins = calibration_error(confidence, right)
+
     # The same texts in another order are the same test.
     keys = keys_of(texts)
     name = hashlib.sha256(keys[np.lexsort(keys.T)].tobytes()).hexdigest()[:32]
     classifier.test_log_[name] = n_looks = classifier.test_log_.get(name, 0) + 1
+
     return ClassificationReport(
         tuple(rows),
         (*notes, *_warnings(texts, learned.texts, n_looks)),

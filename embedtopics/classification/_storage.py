@@ -139,16 +139,20 @@ def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
     encoder, name = model.encoder_.uncached, model.encoder_.name
     is_frozen = model.method_ == "frozen"
     has_settings = not encoder.learns and encoder.settings is not None
+
     if not is_frozen:  # the encoder that training started from
         start = model.encoder
         name = str(start) if isinstance(start, (str, os.PathLike)) else resolve_encoder(start).name
+
     parameters = {name: getattr(model, name) for name in _PARAMETERS}
     if not isinstance(parameters["random_state"], (int, type(None))):
         parameters["random_state"] = None
+
     log = dict(model.test_log_)
     if is_kind(path, KIND):  # a new fit in the same folder sees the same test sets
         for name, n_looks in read_folder(path, KIND, ClassifierRecord)[0].test_log.items():
             log[name] = max(log.get(name, 0), n_looks)
+
     return {
         "parameters": parameters,
         "classes": model.classes_.tolist(),
@@ -168,6 +172,7 @@ def read_classifier(path: Path, encoder: Any) -> tuple[dict[str, Any], dict[str,
     parameters: dict[str, Any] = {**about.parameters.model_dump(), "classes": about.order}
     kind = about.parameters.head
     classes = np.array(about.classes)
+
     with refuse_damage(path):
         attributes: dict[str, Any] = {
             "classes_": classes,
@@ -178,6 +183,7 @@ def read_classifier(path: Path, encoder: Any) -> tuple[dict[str, Any], dict[str,
             "test_log_": dict(about.test_log),
             **_checked_scores(arrays, kind, len(classes)),
         }
+
     parameters["encoder"] = recorded_encoder(about.encoder_name)
     if encoder is not None:
         parameters["encoder"] = attributes["encoder_"] = resolve_encoder(encoder, cached=True)
@@ -192,9 +198,11 @@ def read_classifier(path: Path, encoder: Any) -> tuple[dict[str, Any], dict[str,
         saved = encoder_from_settings(about.encoder)
         attributes["encoder_"] = saved if saved.transformer is None else CachedEncoder(saved)
         parameters["encoder"] = attributes["encoder_"]
+
     if parameters.get("pairs"):
         encoder = attributes["encoder_"]
         attributes["encoder_"] = PairEncoder(encoder, attributes["method_"] != "frozen")
+
     attributes["training_report_"] = None
     if (path / ENCODER / "training-report").is_dir():
         from embedtopics.training._report import read_report

@@ -306,25 +306,30 @@ def _multilabel_targets(y: Any, order: list[Any] | None, learned: bool) -> Targe
         wrong = np.flatnonzero(has_label & ~np.isin(values, (0, 1)).all(axis=1))
         if len(wrong):
             raise InputError("y", "0 or 1 for each class", values[wrong[0]], row=int(wrong[0]))
+
         classes = list(getattr(y, "columns", order or range(values.shape[1])))
         if (order is not None and classes != order) or len(classes) != values.shape[1]:
             raise InputError("y", f"columns of the classes {order}", found=f"{classes}")
         codes = np.where(has_label[:, None], np.nan_to_num(values), 0).astype(np.int64)
         return Targets(codes, has_label, _class_array(classes))
+
     label_sets: list[set[Any] | None] = []
     for row, value in enumerate(_as_list(y, "a list of labels for each text")):
         is_list = isinstance(value, (list, tuple, Set))
         if not is_list and not _is_missing(value):
             raise InputError("y", "a list of labels, empty for none", value, row=row)
         label_sets.append({_listed_label(label, row) for label in value} if is_list else None)
+
     has_label = np.array([labels is not None for labels in label_sets], dtype=np.bool_)
     rows = [row for row, labels in enumerate(label_sets) for _ in labels or ()]
     every = [label for labels in label_sets for label in sorted(labels or (), key=str)]
+
     notes: tuple[Decision, ...] = ()
     if order is None:
         order = sorted(_distinct_of_one_type(every, rows))
     else:
         every, notes = _with_known_types(every, order)
+
     codes = np.zeros((len(label_sets), len(order)), dtype=np.int64)
     codes[rows, _class_codes(every, order, rows, learned)] = 1
     return Targets(codes, has_label, _class_array(order), notes)

@@ -253,6 +253,7 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
         about, arrays = read_folder(path, KIND, TokenClassifierRecord)
         model = cls(method=about.method, training=about.training, random_state=about.random_state)
         model.classes_ = np.array(about.classes)
+
         if model.method == "frozen":
             with refuse_damage(path):
                 model.head_ = checked_head("softmax", len(about.classes), arrays)
@@ -269,6 +270,7 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
                     raise ValueError("its model does not fit its classes")
                 if limit is not None and about.max_length > limit:
                     raise ValueError(f"its model reads at most {limit} tokens")
+
         return model
 
 

@@ -220,12 +220,14 @@ def annotate(
     show.check_target(report, show.PAGE, "--report")
     if report is None:
         require_server()
+
     codes: Any = None if labels is None else opt.names_in(labels)
     if codebook is not None:
         try:
             codes = parse_json(read_regular(codebook))
         except (OSError, ValueError) as error:
             raise InputError("codebook", "a file of JSON", codebook, str(error)) from error
+
     folder = file.with_suffix(".study") if folder is None else folder
     corpus = Corpus(file, text, id)
     with AnnotationProject(corpus, codes, folder, kind, encoder=encoder, pairs=pairs) as study:
@@ -237,6 +239,7 @@ def annotate(
             write_report(study.report(), report)
             show.say(f"Written to {report}.", soft_wrap=True)
             return
+
         server = serve(study, annotator=annotator, port=port)
         show.print_notes([note.message for note in (*corpus.notes, *study.decisions)])
         show.say(f"Labels go to {folder}.", soft_wrap=True)

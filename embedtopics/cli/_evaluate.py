@@ -176,6 +176,7 @@ def evaluate_encoder(
         raise InputError("name a file of pairs with --pairs, or a folder with --retrieval")
     sets: list[Any] = [read_pairs(path, opt.names_in(columns)) for path in pairs or ()]
     sets += [read_retrieval_set(folder) for folder in retrieval or ()]
+
     # All names are checked before the work; each encoder is freed before the next is loaded.
     repeated = [name for i, name in enumerate(encoder) if name in encoder[:i]]
     if repeated:
@@ -183,6 +184,7 @@ def evaluate_encoder(
     waiting = [resolve_encoder(name, all_words=True) for name in encoder]
     scored = [evaluation.evaluate_encoder(waiting.pop(0), sets, name=name) for name in encoder]
     differences = evaluation.score_differences(scored)
+
     show.write_outputs(out, lambda: _table(scored, differences))
     _print_scores(scored, differences)
     typer.echo()

@@ -61,6 +61,7 @@ def study(
     texts_digest = hashlib.sha256(main.documents.hashes.tobytes()).hexdigest()
     departures = [*_departures(plan, content, first, texts_digest), *_missed_numbers(answers)]
     hypotheses = [_tested(answers, one) for one in content.get("hypotheses", ())]
+
     record = {
         "plan_sha256": digest,
         "date": content["date"],
@@ -72,6 +73,7 @@ def study(
         "verdict": answers.verdict,
         "plan": content,
     }
+
     show.write_results_folder(main, target, title=content.get("title"))
     _write_answers(target, answers, record)
     shutil.copyfile(plan, target / "plan.toml")
@@ -148,14 +150,17 @@ def _read(plan: Path) -> tuple[dict[str, Any], str]:
     except (OSError, ValueError) as error:
         reason = f"{plan} ({error})"
         raise InputError("plan", "a TOML file that can be read", found=reason) from None
+
     if missing := sorted({"date", "corpus", "question", "choices"} - {*content}):
         raise InputError("plan", "one with this key", found=f"no {missing[0]}")
+
     parts = [("plan", KEYS, content), ("choices", CHOICES, content["choices"])]
     parts += [("hypotheses", HYPOTHESIS, one) for one in content.get("hypotheses", ())]
     for name, keys, part in parts:
         if wrong := sorted(part.keys() - {*keys}):
             raise InputError(name, f"of the keys {', '.join(keys)}", found=wrong[0])
         checked_choice(part.get("conclusion", SIGNS[0]), "conclusion", SIGNS)
+
     if not isinstance(content["date"], datetime.date):
         raise InputError("date", "a date without quotation marks, 2026-11-28", content["date"])
     return content, hashlib.sha256(raw).hexdigest()

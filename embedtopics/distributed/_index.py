@@ -95,6 +95,7 @@ def _blocks(
         column = _vectors_of(part)
         if len(column) != len(rows.numbers):
             raise InputError("files", "unchanged since encoding", found=f"a changed {shard.path}")
+
         file_ids = [f"{Path(shard.path).name}:{number}" for number in rows.numbers]
         cells: dict[str | None, Any] = {
             columns.text: rows.texts,
@@ -103,6 +104,7 @@ def _blocks(
             columns.group: rows.groups,
         }
         cells.pop(None, None)
+
         has_vector = np.asarray(column.is_valid())
         frames.append(pd.DataFrame(cells)[has_vector])
         flat = column.drop_null().flatten().to_numpy(zero_copy_only=False)
@@ -112,6 +114,7 @@ def _blocks(
             if len(widths) > 1:
                 raise damaged_part(part, "its vectors have another length")
             vectors.append(flat.reshape(n_vectors, -1))
+
         is_last = place == len(parts) - 1
         if any(map(len, frames)) and (is_last or sum(map(len, frames)) >= ROWS_AT_ONCE):
             yield pd.concat(frames, ignore_index=True), np.concatenate(vectors)

@@ -98,12 +98,14 @@ def _checked(row: Any, columns: Columns, width: int) -> dict[str, Any]:
         raise _BadRow(f"expected an object with columns, got a {type(row).__name__}")
     if columns.text not in row:
         raise _BadRow(f"no column {columns.text!r}")
+
     text = row[columns.text]
     text = None if is_missing(text) else text
     if text is not None and not isinstance(text, str):
         raise _BadRow(f"the text must be a string, not a {type(text).__name__}")
     if text is not None and not text.isascii() and _STRAY.search(text):
         raise _BadRow("the text is not UTF-8")
+
     return {
         "text": text,
         "id": _as_text(row.get(columns.id)),

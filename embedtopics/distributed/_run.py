@@ -93,12 +93,14 @@ def run_batch(
     columns = columns or Columns()
     folder = Path(out).expanduser().resolve()
     about = _about(job, columns)
+
     with only_writer(folder):
         _claim(folder, manifest, about)
         _clear(folder)
         named = _named(manifest, about)
         todo = [one for one in named if not _part(folder, one).exists()]
         work = describe_work(job, columns, folder)
+
         failures: list[Failure] = []
         if todo:
             done = run_processes(todo, work, n_workers)
@@ -112,11 +114,13 @@ def run_batch(
                     if outcome.fault:
                         failures.append(Failure(shard, outcome.fault))
                     bar.update(shard.n_rows)
+
         _clear(folder)
         parts = [path for path in (_part(folder, one) for one in named) if path.exists()]
         counts = [_row_counts(path) for path in parts]
         n_rows = sum(n_read for n_read, _ in counts)
         n_bad = sum(n_refused for _, n_refused in counts)
+
     failures.sort(key=lambda failure: manifest.shards.index(failure.shard))
     return BatchReport(folder, len(named), len(named) - len(todo), n_rows, n_bad, tuple(failures))
 
@@ -191,12 +195,14 @@ def _claim(folder: Path, manifest: Manifest, about: dict[str, Any]) -> None:
     from embedtopics.distributed._records import BatchRecord
 
     content = {**about, "shards": [dataclasses.asdict(shard) for shard in manifest.shards]}
+
     if folder.is_dir() and any(folder.iterdir()):
         try:
             before = parse_record(BatchRecord, read_regular(folder / ABOUT)).model_dump()
         except (OSError, ValueError):
             state = f"{folder}, which holds other files"
             raise InputError("out", "a new folder", found=state) from None
+
         different = [key for key in about if before[key] != about[key]]
         changed = [shard["path"] for shard in before["shards"] if shard not in content["shards"]]
         if different:
@@ -208,6 +214,7 @@ def _claim(folder: Path, manifest: Manifest, about: dict[str, Any]) -> None:
                 found=f"{len(changed):,} changed or missing shards, such as one of {changed[0]}",
                 remedy="choose another folder",
             )
+
     try:
         (folder / ERRORS).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -282,12 +289,14 @@ def _read_part(path: Path, bounds: Mapping[str, int]) -> pd.DataFrame:
         if missing:
             found = f"{path}, which has no column {missing[0]!r}"
             raise InputError("out", "a folder of counts alone", found=found)
+
         is_sound = all(types.is_integer(schema.field(name).type) for name in ("topic", "term", "n"))
         for name in ("period", "group"):
             text_type = schema.field(name).type
             is_sound &= types.is_string(text_type) or types.is_large_string(text_type)
         if not is_sound:
             raise ValueError("its columns have other types")
+
         table = pq.read_table(path, columns=[*CELL, "n"])
         table.validate(full=True)
     except (OSError, ValueError, pa.ArrowException) as error:

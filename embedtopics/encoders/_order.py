@@ -57,14 +57,17 @@ def check_order(encoder: BaseEncoder, texts: Sequence[str], vectors: Any) -> Dec
             f"not encode the texts: {one_line(error)}"
         )
         return Decision("encoder", "not_compared", True, message)
+
     if share is None or share >= MIN_SHARE_IN_PLACE:
         return None
+
     if width is not None and width != sample.shape[1]:
         message = (
             f"The embeddings have {sample.shape[1]} dimensions and are not those of "
             f"{encoder.name}, which has {width}: they cannot be compared with other texts."
         )
         return Decision("encoder", "other_dimensions", width, message)
+
     n_wrong = round((1 - share) * len(rows))
     raise InputError(
         "embeddings",

@@ -134,26 +134,32 @@ def terms(
     topic_ids = checked_topics(largest if topics is None else topics, labels)
     if not topic_ids:
         return empty_figure()
+
     colors = topic_colors(result)
     columns = min(len(topic_ids), 2)  # that fit into 420 pixels
     heights = [n_terms * (_ROW - 1)] * -(-len(topic_ids) // columns)
     margin = {"t": 36 + _HEAD, "b": 28}
     figure = panel_figure(heights, columns, n=len(topic_ids), between=_HEAD, gap=32, margin=margin)
+
     notes = []
     for panel, topic_id in enumerate(topic_ids):
         topic, axes = result.topics[topic_id], axes_of(panel)
         best = list(zip(topic.keywords, topic.weights, strict=True))[:n_terms]
         best.sort(key=lambda one: -one[1])
         words, weights = zip(*best, strict=True) if best else ((), ())
+
         bars: Spec = {"x": list(weights), "y": list(range(len(weights))), "orientation": "h"}
         texts: Spec = {"hovertext": [caption(term, 60) for term in words]}
         texts["hovertemplate"] = "%{hovertext}: %{x:.3g}<extra></extra>"
         figure.add_bar(**bars, **axes, **texts, marker_color=tint(colors[topic_id], 0.45))
+
         span = [0, max(weights, default=0.0) or 1.0]
         figure.update_xaxes({**HIDDEN, "range": span}, selector={"anchor": axes["yaxis"]})
+
         about = f"topic {topic_id} · {topic.size:,} {'row' if topic.size == 1 else 'rows'}"
         notes.append(panel_note(figure, panel, heading(topic.label, about, columns), size=12))
         notes += _bar_texts(words, 30, xref=axes["xaxis"], yref=axes["yaxis"])
+
     figure.update_yaxes({**HIDDEN, "range": [n_terms - 0.5, -0.5]})
     notes += left_out(0 if topics is not None else result.n_topics - len(topic_ids), -4)
     return figure.update_layout(bargap=0.18, annotations=notes)

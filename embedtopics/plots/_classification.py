@@ -197,13 +197,16 @@ def prevalence(estimates: MeasuredShares, classes: Sequence[Any] | None = None) 
         shown = sorted(every, key=lambda name: -sums[name])[:_PANELS]
     if not shown or any(name not in every for name in shown):
         raise InputError("classes", f"some of the classes {every}", classes)
+
     groups = list(dict.fromkeys(one.group for one in estimates))
     names = [
         "all texts" if one is None else one if isinstance(one, str) else ", ".join(one)
         for one in groups
     ]
+
     is_date = [re.fullmatch(r"\d{4}-\d\d-\d\d", name) for name in names]
     is_time = bool(estimates.by) and len(names) > 1 and all(is_date)
+
     height = 190 if is_time else max(70, 26 * len(names) + 30)
     margin = {"t": 112, "b": 34, "l": 16}
     figure = panel_figure([height] * len(shown), between=64, margin=margin)
@@ -221,9 +224,11 @@ def prevalence(estimates: MeasuredShares, classes: Sequence[Any] | None = None) 
         figure.update_layout({y if is_time else x: scale})
         if not is_time:
             figure.update_layout({y: name_axis(names, 36)})
+
         n_gold = sum(one.n_gold for one in shares)
         about = f"{sum(one.n for one in shares):,} texts, {n_gold:,} labelled"
         notes.append(panel_note(figure, panel, heading(str(name), about, 60)))
+
     key = _KEY
     if classes is None and len(every) > len(shown) > 1:
         key += f"<br>and {len(every) - len(shown):,} more classes"

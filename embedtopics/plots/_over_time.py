@@ -266,17 +266,21 @@ def by_group(groups: TopicGroups, topics: Sequence[int | str] | None = None) -> 
     topic_ids = checked_topics(largest if topics is None else topics, groups.labels, -1)
     if not topic_ids:
         return empty_figure()
+
     names = lined_axis([topic_name(groups.labels, topic) for topic in topic_ids])
     n_rows = max(len(topic_ids), 2)
+
     if (n_groups := len(groups.names)) > _FEW:
         sizes = [
             caption(name, 18) + (f"<br>{n:,} rows" if n_groups <= _MANY else "")
             for name, n in zip(groups.names, groups.totals.tolist(), strict=True)
         ]
+
         traces, names_above = [_tiles(groups, topic_ids)], name_axis(sizes, None)
         axis: Spec = {**names_above, "side": "top", "tickangle": -35 if n_groups <= _MANY else -90}
         axis["range"] = names_above["range"][::-1]
         axis["tickfont"] = {"size": 11, "color": MUTED}
+
         layout = base_layout(n_rows * 32 + 212, t=140, b=72)
         key = (
             'share of the group\'s rows,<br><span style="color:#2f7fb5">blue</span> above that of '
@@ -290,6 +294,7 @@ def by_group(groups: TopicGroups, topics: Sequence[int | str] | None = None) -> 
         top = 40 + 20 * n_groups  # a line of the legend for each group
         layout = base_layout(n_rows * 32 + top + 70, t=top, b=64) | {"showlegend": True}
         notes = []
+
     notes += left_out(groups.n_topics - len(topic_ids) if topics is None else 0)
     layout |= {"xaxis": axis, "yaxis": names, "annotations": notes}
     return go.Figure(data=traces, layout=layout)

@@ -205,11 +205,13 @@ class SelectiveMasking(RandomMasking):
                 raise InputError("classes", "a column of the corpus", classes)
             classes = read.metadata[classes]
         classes = align_values(classes, read, "classes", "a class for each row of the corpus")
+
         names = [spell_class(value) for value in classes]
         order = sorted({name for name in names if name is not None})
         if len(order) < 2:
             got = f"{len(order)} classes for {len(names):,} rows"
             raise InputError("classes", "at least two, one for each row of the corpus", found=got)
+
         number_of = {name: number for number, name in enumerate(order)}
         labels = np.array([-1 if name is None else number_of[name] for name in names])
         tokens = tokenize(read.texts)
@@ -218,6 +220,7 @@ class SelectiveMasking(RandomMasking):
         weights = (
             ClassTfidf(bm25=True).fit_transform(count_by_topic(counted.counts, labels)).toarray()
         )
+
         ranked = [np.argsort(-row, kind="stable")[: (row > 0).sum()].tolist() for row in weights]
         turns = chain.from_iterable(zip_longest(*ranked))
         words = dict.fromkeys(counted.terms[place] for place in turns if place is not None)

@@ -252,6 +252,7 @@ def _write(
     tokens = [
         AddedToken(word, single_word=True, lstrip=is_spaced, normalized=True) for word in words
     ]
+
     with silent_transformers():
         n_before = len(transformer.tokenizer)
         transformer.tokenizer.add_tokens(tokens)
@@ -260,12 +261,14 @@ def _write(
             n_refused = len(words) - n_added
             expected = "words that the tokenizer accepts as new tokens"
             raise InputError("words", expected, found=f"{n_refused} that it refuses")
+
         _enlarge(transformer.model, n_before, rows)
         agreement = _fit_rows(model_of(encoder.recipe), model, n_before, len(words), texts)
         if (masked := _masked_model(checkpoint)) is not None:
             _enlarge(masked, n_before, rows)
             fitted = transformer.model.get_input_embeddings().weight.data[n_before:]
             masked.get_input_embeddings().weight.data[n_before:] = fitted
+
         with replacing_folder(folder, KIND) as fresh:
             model.save(str(fresh), create_model_card=False)
             if masked is not None:
@@ -290,9 +293,11 @@ def _fit_rows(
     rng = np.random.default_rng(0)
     texts = [texts[row] for row in rng.permutation(len(texts))[:MOST_TEXTS]]
     texts = _with_new_tokens(texts, model, n_before)
+
     n_held_out = min(MOST_HELD_OUT, len(texts) // 5)
     if n_held_out < LEAST_HELD_OUT:
         return None
+
     table = model.requires_grad_(False).eval()[0].model.get_input_embeddings()
     rows = torch.nn.Parameter(table.weight[n_before : n_before + n_words].clone())
 
@@ -310,8 +315,10 @@ def _fit_rows(
     optimizer = torch.optim.Adam([rows], lr=LEARNING_RATE)
     held_out = texts[:n_held_out]
     learned = texts[n_held_out:]
+
     with torch.no_grad():
         before = float(cosine(held_out))
+
     n_steps = min(STEPS_PER_WORD * n_words, MOST_STEPS)
     with progress_bar(total=n_steps, unit="step", description="Fitting words", show=None) as bar:
         for step in range(n_steps):
@@ -322,6 +329,7 @@ def _fit_rows(
             loss.backward()
             optimizer.step()
             bar.update()
+
     with torch.no_grad():
         after = float(cosine(held_out))
         hook.remove()

@@ -301,6 +301,7 @@ def hidden_states(
         "pooling": "mean" if words else "none",
         "dtype": dtype,
     }
+
     if out is None:
         root = Path(tempfile.mkdtemp(prefix="embedtopics-states-"))
         try:
@@ -311,11 +312,13 @@ def hidden_states(
         states = replace(empty, vectors=map_vectors(root, empty.layers, shape, dtype))
         weakref.finalize(states, shutil.rmtree, root, ignore_errors=True)
         return states
+
     out = Path(os.path.abspath(out))
     if (out / MANIFEST).is_file():
         states = _open_same(out, layers, description)
         tokenizer = load_vocabulary(recipe.checkpoint, recipe.trusts_code).tokenizer
         return replace(states, forms=forms_of(tokenizer, states.words))
+
     with replacing_folder(out, KIND) as fresh:
         empty, shape = _extract(reading, recipe, layers, description, fresh, show_progress)
         write_store(fresh, empty, description)
@@ -381,6 +384,7 @@ def _extract(
     vocabulary = load_vocabulary(recipe.checkpoint, recipe.trusts_code)
     numbers = layer_numbers(layers, range(loaded.n_layers))
     description |= {"n_layers": loaded.n_layers, "width": loaded.width}
+
     plan = make_plan(
         reading,
         vocabulary.tokenizer,
@@ -388,8 +392,10 @@ def _extract(
         max_length=recipe.max_length,
         show_progress=show_progress,
     )
+
     dtype, pad_id = description["dtype"], vocabulary.pad_id
     n_clipped = _write_blocks(folder, numbers, dtype, loaded, pad_id, plan, show_progress)
+
     decisions = []
     if recipe.prompt:
         message = f"The prompt {recipe.prompt!r} is not prepended to the texts."
@@ -397,6 +403,7 @@ def _extract(
     if loaded.is_causal:
         message = "The model is a decoder: a vector depends on its word and those before it."
         decisions.append(Decision("probing", "causal", True, message))
+
     note = partial(counted, "probing")
     n_missing = int((plan.n_pieces == 0).sum())
     decisions += note("missing_words", n_missing, "words have no token, and so no vector.")
@@ -406,6 +413,7 @@ def _extract(
     decisions += note("long_texts", plan.n_long, "texts were read in overlapping windows.")
     message = "numbers exceeded float16, and were clipped to 65,504."
     decisions += note("clipped", n_clipped, message)
+
     parts = [description[key] for key in ("weights", "max_length", "unit", "pooling")]
     index = {"of_text": plan.of_text, "spans": plan.spans, "n_pieces": plan.n_pieces}
     index["sentences"] = number_sentences(reading, plan.of_text, plan.spans[:, 0])
@@ -419,6 +427,7 @@ def _extract(
         fingerprint=hashlib.sha256(repr(parts).encode()).hexdigest(),
         decisions=tuple(decisions),
     )
+
     empty = replace(empty, forms=forms_of(vocabulary.tokenizer, empty.words))
     return empty, (len(plan.of_text), loaded.width)
 
@@ -497,9 +506,11 @@ def open_store(folder: Path) -> tuple[HiddenStates, dict[str, Any]]:
         texts = tuple(parse_json((folder / "texts.json").read_bytes()))
         with np.load(folder / "index.npz", allow_pickle=False) as arrays:
             index = {name: arrays[name] for name in _INDEX}
+
         of_text = index["of_text"]
         if len(of_text) and not 0 <= of_text.min() <= of_text.max() < len(texts):
             raise ValueError("its rows are of texts that it does not hold")
+
         shape, layers = (len(index["of_text"]), int(about["width"])), tuple(about["layers"])
         states = assemble(
             texts,

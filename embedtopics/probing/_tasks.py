@@ -212,16 +212,19 @@ def text_task(files: Files, *, label: str = "label", random_state: RandomState =
     texts: list[str] = []
     labels: list[str] = []
     parts: list[str] = []
+
     named = by_part(files, "files") if isinstance(files, Mapping) else [("", files)]
     for part, path in named:
         table = TableFile(Path(path).expanduser())
         texts += table.texts("text")
         labels += [str(spell_class(cell)) for cell in table.cells(label, _is_label, "a label")]
         parts += [part] * len(table)
+
     rows, parts, decisions = split([key_of(one) for one in texts], parts, random_state, "texts")
     labels = [labels[place] for place in rows]
     if len(set(labels)) < 2:
         raise InputError("label", "a column of two labels or more", sorted(set(labels)))
+
     return ProbeTask(
         name=label,
         unit="text",

@@ -102,12 +102,15 @@ def _parse_sentence(
         raise InputError(source, "a sentence in CoNLL-U", found=str(error), line=row) from None
     if not all(len(token) == len(names) and token["form"] for token in parsed):
         raise InputError(source, "ten columns and a form in each line of a sentence", line=row)
+
     words = [token for token in parsed if isinstance(token["id"], int)]
     if not words or [token["id"] for token in words] != [*range(1, len(words) + 1)]:
         ids = ", ".join(str(token["id"]) for token in words) or "none"
         raise InputError(f"id in {source}", "words numbered from 1", found=ids, line=row)
+
     others = [token for token in parsed if isinstance(token["id"], tuple)]
     multiword = {token["id"][0] - 1: token for token in others if token["id"][1] == "-"}
+
     tokens: list[tuple[str, bool]] = []
     token_of_word: list[int] = []
     n_multiword = 0
@@ -117,14 +120,17 @@ def _parse_sentence(
         n_words = token["id"][2] - begin if begin in multiword else 1
         token_of_word += [len(tokens)] * n_words
         tokens.append((token["form"], "SpaceAfter=No" not in token["misc"].split("|")))
+
     n_empty = sum(token["id"][1] == "." for token in others)
     if len(token_of_word) != len(words) or n_multiword + n_empty != len(others):
         expected = "multi-word tokens that do not overlap or exceed the sentence"
         raise InputError(f"id in {source}", expected, line=row)
+
     text, spans, is_as_written = _located(tokens, parsed.metadata.get("text"))
     heads = _heads([token["head"] for token in words], f"head in {source}", row)
     counts.update(multiword_tokens=n_multiword, empty_nodes=n_empty)
     counts.update(texts_made=not is_as_written, without_heads=not heads)
+
     return Sentence(
         id=parsed.metadata.get("sent_id") or number,
         text=text,
@@ -162,6 +168,7 @@ def read_token_table(path: str | Path) -> Treebank:
     is_csv = file.name.lower().removesuffix(".gz").endswith(".csv")
     options: dict[str, Any] = {} if is_csv else {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
     reader = csv.reader((line + "\n" for line in _lines(file)), strict=True, **options)
+
     try:
         rows = [(reader.line_num, fields) for fields in reader]
     except csv.Error as error:
@@ -169,16 +176,20 @@ def read_token_table(path: str | Path) -> Treebank:
         raise InputError(
             file.name, "closed quotes", str(error), remedy, line=reader.line_num
         ) from None
+
     names = tuple(one.strip() for one in (rows[0][1] if rows else []))
     if not names or len(set(names)) < len(names):
         raise InputError(file.name, "a header of different names", found=", ".join(names) or "none")
+
     word, id, number = (
         next((one for one in spellings if one in names), "")
         for spellings in (WORD_NAMES, SENTENCE_NAMES, NUMBER_NAMES)
     )
+
     if not word:
         expected = f"a file with a column {' or '.join(WORD_NAMES)}"
         raise InputError(file.name, expected, found=", ".join(names))
+
     blocks: list[tuple[int, list[dict[str, str]]]] = []  # the row and the words of each sentence
     last = None
     for row, fields in rows[1:]:
@@ -186,17 +197,21 @@ def read_token_table(path: str | Path) -> Treebank:
             last = None
             continue
         cells = dict(zip(names, map(sys.intern, fields), strict=False))
+
         if cells.get(id, "") != last:
             blocks.append((row, []))
             last = cells.get(id, "")
         words = blocks[-1][1]
         words.append(cells)
+
         is_numbered = not number or cells.get(number) == str(len(words))
         if len(fields) != len(names) or not cells[word].strip() or not is_numbered:
             expected = f"{len(names)} fields with a word, numbered from 1 in each sentence"
             raise InputError(f"a line of {file.name}", expected, fields, line=row)
+
     if not blocks:
         raise InputError(file.name, "words below the header", found="none")
+
     labels = tuple(name for name in names if name not in (word, id, number))
     sentences = []
     for nth, (begin, block) in enumerate(blocks, start=1):
@@ -233,14 +248,17 @@ def _heads(cells: Sequence[str], parameter: str, row: int) -> tuple[int, ...]:
     """Return the heads of a sentence, and check that they form a tree; none if all are "_"."""
     if set(cells) == {"_"}:
         return ()
+
     n = len(cells)
     for place, cell in enumerate(cells, start=1):
         if not NUMBER.fullmatch(cell) or int(cell) > n or int(cell) == place:
             expected = f"another word, 1 to {n}, or 0 for the root, of word {place}"
             raise InputError(parameter, expected, cell, line=row)
+
     heads = tuple(map(int, cells))
     if heads.count(0) > 1:
         raise InputError(parameter, "0 for one word", found=f"{heads.count(0)} roots", line=row)
+
     for start, head in enumerate(heads, start=1):
         steps = 0
         while head and steps < n:

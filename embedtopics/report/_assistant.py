@@ -77,9 +77,11 @@ class AssistantTools:
         document = self._document(id)
         if document is None:
             raise InputError("id", "the id of a document, as search returns it", id)
+
         n = len(document.text)
         checked_between(offset, "offset", 0, n, closed=True)
         stop = min(offset + limit, n)
+
         return {
             "id": document.id,
             "text": without_hidden(document.text[offset:stop]),
@@ -135,12 +137,15 @@ class AssistantTools:
         hints = require("mcp_types", "A server for assistants", "mcp").ToolAnnotations(
             read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
         )
+
         name = f"embedtopics: {without_hidden(self._index.folder.name)}"
         about = f"A collection of {len(self._index):,} documents, to search and read. {NOTICE}"
         server = mcp.MCPServer(name, instructions=about, log_level="WARNING")
+
         tools: list[Any] = [self.search, self.read, self.facets]
         tools += [self.topics] * (self._topics is not None)
         tools += [self.shares] * (self._shares is not None)
+
         for tool in tools:
             text = " ".join(f"{tool.__doc__} {NOTICE}".split())
             server.add_tool(self._marked(tool), description=text, annotations=hints)

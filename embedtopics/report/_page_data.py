@@ -142,27 +142,33 @@ class _PageData:
         corpus, rows = self.result.corpus, self.rows
         columns = {"time": corpus.time_column, "group": corpus.group_column}
         self.facts["columns"] = columns
+
         if len(rows) != len(self.documents):
             self.pack("repeats", (np.arange(len(rows)) - self.first_rows).astype(np.uint32))
         if self.facts["withoutText"]:
             self.pack("rows", rows.astype(np.uint32))
+
         if corpus.time is not None:
             moments = corpus.time.iloc[rows].to_numpy(dtype="datetime64[m]")  # since 1970, in UTC
             minutes = moments.astype(np.int64)
             is_missing = np.isnat(moments) | (np.abs(minutes) >= 2**31)
             self.pack("times", np.where(is_missing, _NO_TIME, minutes).astype(np.int32))
+
         if corpus.group is not None:
             names = spell_column(corpus.group.iloc[rows])
             sizes = names.value_counts().sort_index().sort_values(ascending=False, kind="stable")
             self.facts["groups"] = sizes.index.tolist()
             numbers = names.map({name: i for i, name in enumerate(sizes.index, 1)}).fillna(0)
             self.pack("groups", numbers.to_numpy(np.uint32))
+
         if not all(_GENERATED_ID.fullmatch(name) for name in corpus.ids):
             self.facts["hasIds"] = True
             self.pack_lines("ids", [corpus.ids[row] for row in rows.tolist()])
+
         if PASSAGE_COLUMNS[0] in corpus.metadata:
             texts = corpus.metadata[PASSAGE_COLUMNS[0]].iloc[rows]
             self.pack("wholes", np.unique(texts, return_inverse=True)[1].astype(np.uint32))
+
         for name, column in corpus.metadata.items():
             urls = [value if isinstance(value, str) else "" for value in column.iloc[rows]]
             if any(urls) and all(re.match(r"https?://", url) for url in urls if url):

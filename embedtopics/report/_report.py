@@ -94,6 +94,7 @@ def write_report(
     """
     _check_result(result)
     _check_tables(result, tables)
+
     of_topics = {
         "measures": measures,
         "validation": validation,
@@ -101,17 +102,21 @@ def write_report(
         "verification": verification,
     }
     _check_checks(result, {name: value for name, value in of_topics.items() if _is_given(value)})
+
     if not isinstance(path, str | os.PathLike):
         raise InputError("path", "the path of a file to write", path)
     path = Path(path)
     if not path.parent.is_dir():
         raise InputError("path", "in a folder that exists", path, "create the folder first")
+
     suffix = path.suffix.lower()
     formats = (".html", ".htm") if isinstance(result, Comparison) else tuple(FORMATS)
     if suffix not in formats:
         raise InputError("path", f"a file that ends in {', '.join(formats)}", path)
+
     if isinstance(result, Comparison):
         return write_page(comparison_html(result, title=title), path)
+
     if isinstance(result, TopicResult):
         computed: dict[str, Displayed] = {}
         if choices is not None:
@@ -119,6 +124,7 @@ def write_report(
         if verification is not None:
             computed["Computed again"] = verification
         checks = Checks(measures, validation, tables, computed)
+
         if suffix in (".html", ".htm"):
             return write_page(explorer_html(result, title=title, checks=checks), path)
         sections, entries = study_sections(result, checks, is_page=False)
@@ -128,6 +134,7 @@ def write_report(
         heading, sections = PAGES[type(result)](result)
         sections += [Section(name, [frame]) for name, frame in tables.items()]
         sections += record_sections(result.decisions)
+
     FORMATS[suffix](title or heading, sections, path)
     return path
 

@@ -196,25 +196,31 @@ def _read_checkpoint(folder: Path) -> Checkpoint:
     inner, head = _read_head(folder)
     length_files = [inner / name for name in LENGTH_FILES if (inner / name).is_file()]
     lengths = read_file(Lengths, next(iter(length_files), inner / LENGTH_FILES[0]))
+
     if (task := lengths.transformer_task) != "feature-extraction":
         actual = f"transformer_task {task!r} ({inner})"
         raise load_error("a checkpoint that gives token vectors", actual, _CHOOSE)
+
     config = read_json(required(inner / "config.json"))
     sizes = read_file(Configuration, inner / "config.json")
     family = sizes.model_type
     _check_configuration(sizes, config, inner)
     limit = position_limit(config)
+
     file = inner / "tokenizer_config.json"
     of_tokenizer: dict[str, Any] = read_json(file) if file.is_file() else {}
     declared: float | None = read_file(TokenizerConfiguration, file).model_max_length
     declared = declared if lengths.max_seq_length is None else lengths.max_seq_length
+
     sentence = read_file(Prompts, folder / PROMPTS)
     prompts = sentence.prompts or {}
     default = sentence.default_prompt_name
+
     weights = _find_weights(inner)
     for file in weights:
         _safetensors_header(file)
     _check_unchanged(inner)
+
     return Checkpoint(
         folder=inner,
         weights=weights,
@@ -287,6 +293,7 @@ def _read_head(folder: Path) -> tuple[Path, dict[str, Any]]:
     file = folder / MODULES
     if not file.is_file():
         return folder, {}
+
     kinds, paths = [], []
     for module in read_file(Modules, file).root:
         package, _, kind = module.type.rpartition(".")
@@ -296,9 +303,11 @@ def _read_head(folder: Path) -> tuple[Path, dict[str, Any]]:
             raise load_error("modules inside the checkpoint", f"{module.path!r} ({file})")
         if paths[-1].is_dir():
             check_links(paths[-1], folder)
+
     if kinds[:2] != ["Transformer", "Pooling"] or not set(kinds[2:]) <= set(_AFTER):
         expected = f"the modules Transformer, Pooling and then any of {', '.join(_AFTER)}"
         raise load_error(expected, f"{', '.join(kinds)} ({file})", _CHOOSE)
+
     config = read_json(required(paths[1] / "config.json"))
     steps = [_read_step(kind, path) for kind, path in zip(kinds[2:], paths[2:], strict=True)]
     return paths[0], {
@@ -328,6 +337,7 @@ def _read_step(kind: str, folder: Path) -> Step | None:
         return UnitLength()
     if kind == "Dropout":  # does nothing outside of training
         return None
+
     path = required(folder / "config.json")
     config = read_json(path)
     name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
@@ -337,6 +347,7 @@ def _read_step(kind: str, folder: Path) -> Step | None:
     if not name.startswith("torch.nn.") or activation not in _ACTIVATIONS or not is_plain:
         expected = f"a plain dense layer with an activation of {', '.join(_ACTIVATIONS)}"
         raise load_error(expected, f"{name} ({path})", _CHOOSE)
+
     [file] = _find_weights(folder)
     tensors = _read_tensors(file)
     weight = tensors["linear.weight"]

@@ -182,14 +182,17 @@ class SentenceEncoder(BaseEncoder):
         check_machine(device, runtime, precision)
         checked_choice(precision, "precision", PRECISIONS)
         checked_choice(long_texts, "long_texts", LONG_TEXTS)
+
         modes = () if pooling is None else (pooling,) if isinstance(pooling, str) else pooling
         for mode in modes:
             checked_choice(mode, "pooling", POOLINGS)
+
         checkpoint, source = resolve_model(
             name, revision=revision, local_files_only=local_files_only, with_code=trust_remote_code
         )
         if prompts:
             checkpoint = replace(checkpoint, prompts={**checkpoint.prompts, **prompts})
+
         steps, limit = checkpoint.steps, checkpoint.position_limit
         ends_scaled = bool(steps) and isinstance(steps[-1], UnitLength)
         max_length = checkpoint.max_length if max_length is None else max_length
@@ -197,6 +200,7 @@ class SentenceEncoder(BaseEncoder):
         if limit is not None and max_length > limit:
             most = f"at most {limit}, all that this model can read"
             raise InputError("max_length", most, max_length, "or choose a model for longer texts")
+
         # Everything that a vector depends on.
         self.recipe = Recipe(
             name=os.fspath(name),
@@ -212,6 +216,7 @@ class SentenceEncoder(BaseEncoder):
             long_texts="truncate" if long_texts == "auto" else long_texts,
             trusts_code=trust_remote_code,
         )
+
         self.name, self.source, self.max_length = self.recipe.name, source, max_length
         self.languages, self.prompts = known_languages(self.name), dict(checkpoint.prompts)
         self.similarity_fn_name = checkpoint.similarity
@@ -345,11 +350,14 @@ class SentenceEncoder(BaseEncoder):
             notes = {"int8": AUTO_INT8, "float16": AUTO_HALF}
             note = notes.get(precision, f"The encoder computes in float32: {reason}.")
             decisions.append(Decision("encoder", "precision", precision, note))
+
         opened: LoadedModel | None = vars(self).get("_loaded")
         if opened is not None and opened.run.note:
             decisions.append(Decision("encoder", "runtime", "torch", f"{opened.run.note}."))
+
         if self.similarity_fn_name != "cosine" and not self.recipe.normalize:
             decisions.append(cosine_instead(self.name, self.similarity_fn_name))
+
         prompt = self.recipe.prompt
         if prompt:
             of_query = self.reading("query").recipe.prompt

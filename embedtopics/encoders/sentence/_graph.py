@@ -318,10 +318,12 @@ def _embed_tokens(
     words = weights.table("embeddings.word_embeddings.weight", config.get("vocab_size"))
     n_positions = config.get("max_position_embeddings")
     table = builder.constant(weights.table("embeddings.position_embeddings.weight", n_positions))
+
     tokens = builder.add("Gather", WORDS, "input_ids")
     if family not in ("distilbert", "mpnet"):
         first_type = weights["embeddings.token_type_embeddings.weight"][0]
         tokens = builder.add("Add", tokens, builder.constant(first_type))
+
     if family in POSITIONS_AFTER_PADDING:
         padding = builder.constant(1 if family == "mpnet" else config["pad_token_id"])
         is_text = builder.add("Not", builder.add("Equal", "input_ids", padding))
@@ -330,6 +332,7 @@ def _embed_tokens(
         places = builder.add("Add", builder.add("Mul", counted, is_text), padding)
     else:
         places = builder.positions()
+
     positions = builder.add("Gather", table, places)
     state = builder.add_norm(tokens, positions, weights.norm("embeddings.LayerNorm"), epsilon)
     return words, builder.reshape(state, -1, words.shape[1])
@@ -394,6 +397,7 @@ def _modernbert(
     kinds = _layer_kinds(config)
     rotations = {kind: _rotation(builder, config, kind) for kind in kinds}
     biases = _attention_biases(builder, config)
+
     for place, kind in enumerate(kinds):
         layer = f"layers.{place}."
         entering = norm(state, f"{layer}attn_norm") if place else state
@@ -404,15 +408,18 @@ def _modernbert(
             builder.add("RotaryEmbedding", part, *rotations[kind], domain=_RUNTIME)
             for part in (queries, keys)
         ]
+
         mixed = _attend(builder, [*turned, values], n_heads, width, biases[kind])
         mixed = linear(mixed, f"{layer}attn.Wo", config["attention_bias"])
         state = builder.add("Add", state, mixed)
+
         inner = linear(norm(state, f"{layer}mlp_norm"), f"{layer}mlp.Wi", config["mlp_bias"])
         halves = builder.constant([config["intermediate_size"]] * 2)
         inner, gate = builder.add_many("Split", inner, halves, n_outputs=2, axis=-1)
         inner = builder.add("Mul", builder.activate(inner, config["hidden_activation"]), gate)
         outer = linear(inner, f"{layer}mlp.Wo", config["mlp_bias"])
         state = builder.add("Add", state, outer)
+
     return words, norm(state, "final_norm")
 
 

@@ -385,20 +385,24 @@ def read_static(folder: Path) -> StaticFiles:
         if not (folder / name).is_file():
             expected, remedy = "the folder of a static encoder", "pass that of a complete model"
             raise load_error(expected, f"{folder}, which has no file {name}", remedy)
+
     check_links(folder, folder)
     if (folder / MANIFEST).is_file():
         with open_saved(folder, KIND, FORMAT) as saved, _reading(folder / MANIFEST):
             contents = {name: saved.streams[name].read() for name in names}
     else:
         contents = {name: (folder / name).read_bytes() for name in names}
+
     with _reading(folder / CONFIG):
         read = parse_record(StaticConfiguration, contents[CONFIG])
         if read.embedtopics is not None and read.embedtopics.made_from is not None:
             parse_record(Origin, json.dumps(read.embedtopics.made_from))
         config = parse_json(contents[CONFIG])
+
     with _reading(folder / TOKENIZER):
         text = contents[TOKENIZER].decode()
     n_tokens = parse_tokenizer(text, folder / TOKENIZER).get_vocab_size()
+
     with _reading(folder / TABLE):
         tensors = load(contents.pop(TABLE))
         table = tensors["embeddings"]
@@ -409,9 +413,11 @@ def read_static(folder: Path) -> StaticFiles:
             table = table[mapping]
         if "weights" in tensors:
             table = table * _checked("weights", tensors["weights"], (n_tokens,))[:, None]
+
         # Vectors are cut before they are scaled, as those of a transformer.
         sentence = read_file(Prompts, folder / SENTENCE)
         table = _checked("embeddings", table[:, : sentence.truncate_dim], (n_tokens, None))
+
     similarity = sentence.similarity_fn_name or "cosine"
     return StaticFiles(table, text, bool(read.normalize), read.max_length, config, similarity)
 
@@ -467,11 +473,14 @@ def write_static(folder: Path, files: StaticFiles) -> None:
         "embedding_dtype": "float32",
     }
     config.pop("vocabulary_quantization", None)  # the mapping has been applied
+
     tokenizer = parse_tokenizer(files.tokenizer)
     if files.max_length is not None:
         tokenizer.enable_truncation(files.max_length)  # sentence-transformers relies on it
+
     modules = modules_of("StaticEmbedding", *["Normalize"] * files.normalize)
     modules[0]["path"] = "."
+
     with replacing_folder(folder, KIND) as fresh:
         save_file({"embeddings": files.table}, fresh / TABLE)
         (fresh / TOKENIZER).write_text(str(tokenizer.to_str()), "utf-8")

@@ -256,9 +256,11 @@ class TfidfEncoder(WordEncoder):
         languages: tuple[str, ...] = ()
         if with_lists or needs_languages(self._words, texts):
             languages = main_languages(detect_languages(texts))
+
         rules, _ = choose_rules(self._words, languages)
         if with_lists:
             stop_words += stop_words_for(languages, rules=rules)
+
         tokens = tokenize(texts, rules=rules)
         counted = count_terms(
             tokens,
@@ -270,6 +272,7 @@ class TfidfEncoder(WordEncoder):
         if not counted.terms:
             actual = f"none in {len(texts):,} texts after stop words"
             raise InputError("texts", "texts that share terms", found=actual)
+
         self._rules, self._recorded = rules, rules.to_json()
         self._column_of = {term: column for column, term in enumerate(counted.terms)}
         # Stop words are left out on purpose and do not count as unknown.

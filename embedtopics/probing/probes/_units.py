@@ -51,23 +51,28 @@ def label_units(states: HiddenStates, tags: ProbeTask | Sequence[Any], seed: int
     rows = np.flatnonzero(has_label & ~states.missing)
     if not len(rows):
         raise InputError("tags", f"labels of some of the {len(labels):,} {unit}s", found="none")
+
     message = f"of {len(labels):,} {unit}s have no label and were left out."
     decisions = counted("probing", "unlabelled", int((~has_label).sum()), message)
     message = f"labelled {unit}s have no token, and so no vector, and were left out."
     n_missing = int((has_label & states.missing).sum())
     decisions += counted("probing", "missing_words", n_missing, message)
+
     classes, target = np.unique(np.array(labels, dtype=object)[rows], return_inverse=True)
     if len(classes) < 2:
         raise InputError("tags", "labels of at least two classes", found=f"only {classes[0]!r}")
+
     group = number_sentences(states, seed)[rows]
     if task and task.parts:
         part, notes = _completed_parts(_part_of_each_unit(states, task)[rows], group, unit)
     else:
         part, notes = _drawn_parts(group, unit)
+
     # Copies of a sentence in different texts have different vectors: the texts decide the order.
     text = numbered(states.texts)[states.of_text[rows]]
     order = np.lexsort((target, states.position[rows], text, group, part))
     words = [states.words[row] for row in rows[order].tolist()]
+
     units = Units(
         rows=rows[order],
         target=target[order].astype(np.int64),

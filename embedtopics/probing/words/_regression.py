@@ -131,6 +131,7 @@ def regress_uses(
     seed = resolve_seed(random_state)
     forms = words if isinstance(words, Mapping) else {one: [one] for one in checked_words(words)}
     every = [form for several in forms.values() for form in checked_words(several)]
+
     if isinstance(source, HiddenStates):
         states, table = source, pd.DataFrame(data)
         if len(table) != len(states.texts):
@@ -142,6 +143,7 @@ def regress_uses(
         texts, documents = _sentences_with(corpus, every)
         states = hidden_states(texts, encoder, layers=layers, show_progress=show_progress)
         table = corpus.metadata.iloc[documents].reset_index(drop=True)
+
     numbers = layer_numbers(layers, states.layers)
     formula = covariates.strip().removeprefix("~").strip()
     terms, variables = parse_covariates(f"~ {formula}", set(map(str, table.columns)))
@@ -149,30 +151,38 @@ def regress_uses(
         if name not in table:
             listed = ", ".join(map(str, table.columns)) or "none"
             raise InputError("units" if name == units else "covariates", f"among {listed}", name)
+
     labels = documents
     if units is not None:
         labels = _units_of(table[units], documents)
+
     vectors, vocabulary, word_vectors = _vectors(states, numbers, every)
     effects, fits, decisions = [], [], dict.fromkeys(states.decisions)
     bases: dict[str, str] = {}
+
     for name, several in forms.items():
         rows = rows_of_word(states, several)
         # Sums depend on the order; that of the texts must not show.
         rows = rows[by_text(states, rows)]
         of_text = states.of_text[rows]
+
         if len(rows) <= len(terms):
             found = f"{len(rows)} of {name!r}"
             raise InputError("words", f"with more uses than {len(terms)} terms", found=found)
+
         columns = {one: in_years(table[one].iloc[of_text]) for one in variables}
         unit_of_use = pd.factorize(labels[of_text])[0].astype(np.int64)
         design = _design_of(terms, columns, unit_of_use, reference or {}, bases)
         decisions |= dict.fromkeys(design.decisions)
+
         rows, outcome = rows[design.rows], vectors(rows[design.rows])
         fit = _least_squares(design.matrix, outcome, unit_of_use[design.rows], name)
+
         for term, level, contrasts in _effects(design):
             norm, low, high, p = _measure(fit, contrasts, n_permutations, seed)
             n_units = len(fit.starts)
             effects.append(UseEffect(name, term, level, norm, low, high, p, p, len(rows), n_units))
+
         uses = tuple(use_at(states, row) for row in rows.tolist())
         fits.append(WordFit(name, uses, outcome, fit.coefficients, design))
     return UseRegression(
@@ -321,12 +331,14 @@ def _effects(design: Design) -> Iterator[tuple[str, str, Float64Array]]:
         else:
             levels = np.quantile(column, (np.arange(N_GRID) + 0.5) / N_GRID).tolist()
             shares = np.full(N_GRID, 1 / N_GRID)
+
         means = np.stack([design.matrix_with(**{name: one}).mean(axis=0) for one in levels])
         if hasattr(column, "cat"):
             for level, mean in zip(levels[1:], means[1:], strict=True):
                 yield name, level, (mean - means[0])[None]
         if not hasattr(column, "cat") or len(levels) > 2:
             yield name, "", _reduced((means - shares @ means) * np.sqrt(shares)[:, None])
+
     is_of = np.array(design.covariates)
     for term in dict.fromkeys(one for one in design.covariates if ":" in one):
         inside, others = design.matrix[:, is_of == term], design.matrix[:, is_of != term]

@@ -42,19 +42,23 @@ def model_of(recipe: Recipe) -> SentenceTransformer:
     if checkpoint.width is None:
         expected = "a checkpoint with its width in the configuration"
         raise InputError("encoder", expected, str(checkpoint.folder))
+
     modules: list[Any] = [_transformer(recipe)]
     pools_prompt = checkpoint.pools_prompt
     modules.append(Pooling(checkpoint.width, recipe.pooling, include_prompt=pools_prompt))
     modules += [_step(step) for step in recipe.steps]
+
     if recipe.dimensions is not None:
         sized = [module for module in modules if hasattr(module, "get_embedding_dimension")]
         modules.append(_cut(int(sized[-1].get_embedding_dimension()), recipe.dimensions))
     if recipe.normalize:
         modules.append(_step(UnitLength()))
+
     prompts, name = dict(checkpoint.prompts), None
     if recipe.prompt:
         name = next((key for key, words in prompts.items() if words == recipe.prompt), _PROMPT)
         prompts[name] = recipe.prompt
+
     with silent_transformers():
         model = SentenceTransformer(
             modules=modules,

@@ -253,7 +253,7 @@ class Chat:
 
         try:
             with bar:
-                for answer in executor.map(lambda one: self._ask(one, record), questions):
+                for answer in executor.map(lambda question: self._ask(question, record), questions):
                     answers.append(answer)
                     bar.update(1)
         finally:  # after an interrupt too, no further call begins

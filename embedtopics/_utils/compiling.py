@@ -49,7 +49,9 @@ def compiled(*signatures: Any, **options: Any) -> Callable[[Function], Function]
 
         @wraps(function)
         def run(*arguments: Any) -> Any:
-            return (serial() if is_forked() else compiled_function)(*arguments)
+            if is_forked():
+                return serial()(*arguments)
+            return compiled_function(*arguments)
 
         return run  # type: ignore[return-value]
 

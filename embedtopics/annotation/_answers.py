@@ -129,7 +129,7 @@ class Records:
     def label_of(self, text: str) -> tuple[str, ...] | None:
         """Return the labels that most annotators gave; None for a tie."""
         answers = [answer for answer in self.current(text).values() if answer.labels is not None]
-        ballots = Counter((tuple(sorted(one.labels or ())), one.spans) for one in answers)
+        ballots = Counter((tuple(sorted(answer.labels or ())), answer.spans) for answer in answers)
         votes = ballots.most_common(2)
         if not votes or (len(votes) == 2 and votes[0][1] == votes[1][1]):
             return None

@@ -190,10 +190,10 @@ def checked_spans(spans: Any, text: str, names: Sequence[str]) -> tuple[tuple[st
             raise InputError("spans", expected, span, row=row)
         parts.append((name, int(begin), int(end)))
 
-    parts.sort(key=lambda one: one[1:])
-    for row, (one, other) in enumerate(pairwise(parts), 1):
-        if other[1] < one[2]:
-            raise InputError("spans", "parts that do not overlap", other, row=row)
+    parts.sort(key=lambda part: part[1:])
+    for row, (part, following) in enumerate(pairwise(parts), 1):
+        if following[1] < part[2]:
+            raise InputError("spans", "parts that do not overlap", following, row=row)
     return tuple(parts)
 
 

@@ -172,12 +172,14 @@ class LanguageModelCoder:
 
         answers.append(ChatAnswer(None, reason="there is no text"))  # of row -1
         rows = [answers[place] for place in distinct.of_row.tolist()]
-        labels = [None if one.value is None else PredictedLabel(one.value) for one in rows]
+        labels = [None if answer.value is None else PredictedLabel(answer.value) for answer in rows]
+        contents = [answer.content for answer in rows]
+        reasons = [answer.reason for answer in rows]
 
         columns = {
             "label": pd.Series(labels, index=corpus.index, dtype=object),
-            "answer": pd.Series([one.content for one in rows], index=corpus.index, dtype=object),
-            "reason": pd.Series([one.reason for one in rows], index=corpus.index, dtype=object),
+            "answer": pd.Series(contents, index=corpus.index, dtype=object),
+            "reason": pd.Series(reasons, index=corpus.index, dtype=object),
         }
         return Coding(self.model, self.names, pd.DataFrame(columns))
 

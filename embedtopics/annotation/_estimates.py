@@ -174,11 +174,9 @@ def quality(state: StudyState) -> pd.DataFrame:
 
     classifier, labels = _count_labels(state)
     predictions = predict_corpus(classifier, state.texts.documents, labels, state.seed)
-    names, truth, has_label = (
-        state.records.names,
-        predictions.truth,
-        predictions.has_label & ~predictions.learned,
-    )
+    names = state.records.names
+    truth = predictions.truth
+    has_label = predictions.has_label & ~predictions.learned
     rows = list(_scores("count", truth, predictions.predicted, has_label, names))
 
     with state.lock:
@@ -225,8 +223,11 @@ def agreement_with_people(names: tuple[str, ...], labels: pd.Series, gold: Any) 
             "gold", f"labels of the codebook ({', '.join(names)})", people[row], row=row
         )
 
-    pair = np.stack([one.map(codes).to_numpy(dtype=np.float64) for one in (people, labels)])
-    truth, guess = (one[:, None] == np.arange(len(names)) for one in pair)
+    people_codes = people.map(codes).to_numpy(dtype=np.float64)
+    label_codes = labels.map(codes).to_numpy(dtype=np.float64)
+    pair = np.stack([people_codes, label_codes])
+    truth = people_codes[:, None] == np.arange(len(names))
+    guess = label_codes[:, None] == np.arange(len(names))
     rows = list(_scores("", 1.0 * truth, 1.0 * guess, is_gold, names))
     pair = pair[:, is_gold]
 

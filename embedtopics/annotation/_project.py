@@ -161,8 +161,11 @@ class AnnotationProject:
         self.state = StudyState(texts, vectors, journal, records)
         self.loop = TeachingLoop(self.state, strategy)
         self.decisions = _decisions(self.state)
-        self.corpus, self.keys = texts.corpus, texts.keys
-        self.kind, self.design, self.codebook = records.kind, records.design, records.labels
+        self.corpus = texts.corpus
+        self.keys = texts.keys
+        self.kind = records.kind
+        self.design = records.design
+        self.codebook = records.labels
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], corpus: Any, **options: Any) -> Self:
@@ -229,7 +232,8 @@ class AnnotationProject:
             An unknown text, label or stream, or a journal that cannot be written.
         """
         names = _names_in(labels)
-        choices, kind = self.state.records.names, self.kind
+        choices = self.state.records.names
+        kind = self.kind
         self._check_key(key)
         parts = checked_spans(spans, self.state.texts.text(key), choices)
 
@@ -342,7 +346,8 @@ class AnnotationProject:
         if not events:
             raise InputError("folder", "the folder of a study with events", os.fspath(folder))
 
-        other, records = Records(events), self.state.records
+        other = Records(events)
+        records = self.state.records
         if (other.kind, other.names) != (records.kind, records.names):
             expected = f"a study of {records.kind} labels {', '.join(records.names)}"
             description = f"{other.kind}: {', '.join(other.names)}"
@@ -351,7 +356,7 @@ class AnnotationProject:
         answers = [answer for text in other.answers for answer in other.current(text).values()]
         new: list[dict[str, Any]] = []
         with self.state.lock:
-            for answer in sorted(answers, key=lambda one: one.number):
+            for answer in sorted(answers, key=lambda answer: answer.number):
                 name = checked_annotator(answer.by)
                 present = records.current(answer.text).get(name)
                 if present is None or present.time < answer.time:

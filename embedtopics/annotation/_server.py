@@ -112,9 +112,10 @@ class AnnotationServer(LocalServer):
 
     def label(self, body: LabelBody) -> dict[str, Any]:
         """Record a label; the response confirms that it is on disk."""
+        labels = () if body.spans else body.labels
         self.study.label(
             body.key,
-            () if body.spans else body.labels,
+            labels,
             by=self.annotator,
             unsure=body.unsure,
             note=body.note,

@@ -157,8 +157,10 @@ class StudyTexts:
             vectors = unit_rows(encoder, what="encoder", rows=self.first_rows, keep_zeros=True)
         else:
             of_texts = resolve_encoder(encoder, cached=True, all_words=True)
-            of_texts = of_texts.fitted_to(split_pairs(read) if pairs else read)
-            encoded: Any = (PairEncoder(of_texts) if pairs else of_texts).encode(read)
+            single_texts = split_pairs(read) if pairs else read
+            of_texts = of_texts.fitted_to(single_texts)
+            of_rows = PairEncoder(of_texts) if pairs else of_texts
+            encoded: Any = of_rows.encode(read)
             if hasattr(encoded, "tocsr"):
                 remedy = 'use "lsa", which projects them'
                 raise InputError("encoder", "one of dense vectors", encoder, remedy)

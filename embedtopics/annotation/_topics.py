@@ -94,7 +94,7 @@ def code_topic(
         There is no such topic, or there are fewer texts than `n_texts`.
     """
     ids = _topic_ids(result, topics)
-    concept = concept or " or ".join(result.topics[one].label for one in ids)
+    concept = concept or " or ".join(result.topics[topic_id].label for topic_id in ids)
     strata = _strata(result, ids)
 
     sizes = np.bincount(strata, minlength=len(STRATA))
@@ -105,7 +105,7 @@ def code_topic(
     seed = resolve_seed(random_state)
     keys = [f"{a:016x}{b:016x}" for a, b in result.documents.hashes.tolist()]
     order = np.argsort(permanent_numbers(keys, seed, "count"), kind="stable")
-    drawn = [order[strata[order] == one][:n] for one, n in enumerate(n_drawn)]
+    drawn = [order[strata[order] == stratum][:n] for stratum, n in enumerate(n_drawn)]
     documents = np.sort(np.concatenate(drawn))
 
     labels = [
@@ -121,7 +121,10 @@ def code_topic(
         design=StudyDesign(teach=0.0, n_test=0, random_state=seed),
     )
 
-    study.result, study.topics, study.concept, study.strata = result, ids, concept, strata
+    study.result = result
+    study.topics = ids
+    study.concept = concept
+    study.strata = strata
     return study
 
 

@@ -187,7 +187,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = labelled.classes
 
         if self.method == "frozen":
-            self.method_, result = "frozen", self._fit_frozen(labelled, class_weights, seed)
+            result = self._fit_frozen(labelled, class_weights, seed)
+            self.method_ = "frozen"
         else:
             from embedtopics.classification._training import fit_trained
 
@@ -195,8 +196,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             fit = fit_together if self.pairs else fit_trained
             self.method_, result = fit(self, labelled, held_out, class_weights, seed, out)
 
-        self.encoder_, self.head_ = result.encoder, result.head
-        self.left_out_scores_, self.left_out_codes_ = result.left_out_scores, result.left_out_codes
+        self.encoder_ = result.encoder
+        self.head_ = result.head
+        self.left_out_scores_ = result.left_out_scores
+        self.left_out_codes_ = result.left_out_codes
         self.decisions_ = (*labelled.notes, *result.decisions)
         self.training_report_ = result.report
         self.calibration_ = calibrate(
@@ -210,7 +213,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_frozen(
         self, labelled: LabelledTexts, class_weights: Float64Array | None, seed: int
     ) -> FittedHead:
-        texts, codes = labelled.texts, labelled.codes
+        texts = labelled.texts
+        codes = labelled.codes
         parts = split_pairs(texts) if self.pairs else texts
         resolved = resolve_encoder(self.encoder, cached=True, all_words=True)
         encoder = resolved.fitted_to(parts).reading_to_ends(parts)
@@ -220,7 +224,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folds = grouped_folds(codes, near_duplicates(texts, vectors), n_folds_for(codes), seed)
         weights = sample_weights(codes, class_weights)
 
-        strength, scores = DEFAULT_STRENGTH, np.empty((0, 0))
+        strength = DEFAULT_STRENGTH
+        scores = np.empty((0, 0))
         if len(np.unique(folds)) > 1:
             strength, scores = cross_fit(self.head, vectors, codes, folds, weights)
         head = fit_head(self.head, vectors, codes, strength, weights)

@@ -68,7 +68,9 @@ def are_entity_tags(labels: Sequence[Sequence[str]], parameter: str) -> bool:
 def spans_of(labels: Sequence[str]) -> list[tuple[int, int, str]]:
     """Return (start, end, type) of each entity in the tags of one sentence."""
     spans: list[tuple[int, int, str]] = []
-    begin, previous, kind = 0, OUTSIDE, ""
+    begin = 0
+    kind = ""
+    previous = OUTSIDE
     for place, label in enumerate([*labels, OUTSIDE]):
         form = _TAG.fullmatch(label)
         role = OUTSIDE
@@ -82,7 +84,8 @@ def spans_of(labels: Sequence[str]) -> list[tuple[int, int, str]]:
         if not goes_on:
             if previous != OUTSIDE:
                 spans.append((begin, place, kind))
-            begin, kind = place, name
+            begin = place
+            kind = name
         previous = role
     return spans
 
@@ -131,11 +134,15 @@ def word_scores(
         predicted = _items_of(predicted_labels, are_tags)
         sets: tuple[set[Any], ...] = (true & predicted, true, predicted)
         counts.append(tuple(Counter(item[-1] for item in items) for items in sets))
-    names = sorted({name for row in counts for one in row[1:] for name in one})
+
+    # Items of each label and of all, (n_sentences, 3, n_labels + 1): hits, true, predicted.
+    found: set[str] = set()
+    for _, n_true, n_predicted in counts:
+        found.update(n_true, n_predicted)
+    names = sorted(found)
     table = np.array(
-        [[[one[name] for name in names] + [sum(one.values())] for one in row] for row in counts],
-        dtype=np.float64,
-    ).reshape(len(counts), 3, -1)  # sentences, (hits, true, predicted), labels and all
+        [[_with_total(n_items, names) for n_items in row] for row in counts], dtype=np.float64
+    ).reshape(len(counts), 3, -1)
 
     totals = table.sum(axis=0)
     figures = precision_recall_f1(*totals)
@@ -147,6 +154,11 @@ def word_scores(
 
     columns = {"n": totals[1].astype(int), **figures, "low": low, "high": high}
     return pd.DataFrame(columns, index=pd.Index([*names, "all"], name="label"))
+
+
+def _with_total(n_items: Counter[str], names: Sequence[str]) -> list[int]:
+    """Return the numbers of items of each label, and of all."""
+    return [*(n_items[name] for name in names), sum(n_items.values())]
 
 
 def entities(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[str]]) -> pd.DataFrame:

@@ -149,10 +149,12 @@ def measure(
     InputError
         If rows, labels or probabilities are invalid; the message names the row.
     """
-    read, seed = Corpus.of(corpus), resolve_seed(random_state)
+    read = Corpus.of(corpus)
+    seed = resolve_seed(random_state)
     unit = _units(read, units)
     predictions = predict_corpus(classifier, read, labelled, seed, unit)
-    rows, has_label = np.flatnonzero(read.status == TEXT), predictions.has_label
+    rows = np.flatnonzero(read.status == TEXT)
+    has_label = predictions.has_label
 
     weight = has_label.astype(np.float64)
     chance = None
@@ -164,7 +166,8 @@ def measure(
     learned = predictions.learned
     decisions = list(predictions.decisions)
     is_kept = np.ones(len(rows), dtype=np.bool_)
-    n_learned, n_labels = int(learned.sum()), int((learned & has_label).sum())
+    n_learned = int(learned.sum())
+    n_labels = int((learned & has_label).sum())
     if n_labels >= 2:
         message = (
             f"{n_labels:,} labels are of texts that the classifier learned from. They count for "
@@ -181,7 +184,7 @@ def measure(
     sample = Sample.of(weight[is_kept], learned[is_kept], unit[is_kept])
 
     naive = predictions.predicted[is_kept]
-    is_cross_fitted = any(one.name == "cross_fitted" for one in decisions)
+    is_cross_fitted = any(decision.name == "cross_fitted" for decision in decisions)
     chance = sample.chances() if chance is None else chance[is_kept]
     if not is_cross_fitted and not np.isnan(chance).any():
         names = predictions.classes.tolist()
@@ -233,7 +236,8 @@ def predict_corpus(
     classes = classifier.classes_ if is_fitted else classifier.classes
     values = _column(corpus, labelled, "labelled")
     targets = read_targets(values, classifier.head, classes, learned=is_fitted)
-    has_label, codes = targets.has_label[rows], targets.codes[rows]
+    has_label = targets.has_label[rows]
+    codes = targets.codes[rows]
     if has_label.sum() < 2:
         raise InputError("labelled", "labels of at least 2 texts", found=f"{int(has_label.sum())}")
 
@@ -242,10 +246,13 @@ def predict_corpus(
     truth = np.where(has_label[:, None], truth, 0).astype(np.float64)
     sample = np.flatnonzero(has_label)
     decisions = targets.notes
-    training_keys = set(map(tuple, classifier.training_keys_.tolist())) if is_fitted else set()
-    keys = map(tuple, keys_of(texts).tolist() if is_fitted else [])
-    learned = np.array([key in training_keys for key in keys], dtype=np.bool_)
-    n_new = int((~learned[sample]).sum()) if is_fitted else 0
+    learned = np.zeros(len(rows), dtype=np.bool_)
+    n_new = 0
+    if is_fitted:
+        training_keys = set(map(tuple, classifier.training_keys_.tolist()))
+        keys = map(tuple, keys_of(texts).tolist())
+        learned = np.array([key in training_keys for key in keys], dtype=np.bool_)
+        n_new = int((~learned[sample]).sum())
 
     if 2 * n_new >= len(sample) + 2 or n_new >= MIN_NEW:
         chances = classifier.predict_proba(texts)
@@ -361,9 +368,11 @@ def _shares_without_labels(
     estimates: list[MeasuredShare] = []
 
     for group, members in groups:
-        ends = shifted_shares(classifier.head, left_out, scores[members], seed)
+        shares, lows, highs = shifted_shares(classifier.head, left_out, scores[members], seed)
         for code, name in enumerate(classifier.classes_.tolist()):
-            value, low, high = (float(one[code]) for one in ends)
+            value = float(shares[code])
+            low = float(lows[code])
+            high = float(highs[code])
             naive = float((guess[members] == code).mean())
             n = int(members.sum())
             share = MeasuredShare(group, name, n, 0, value, low, high, naive=naive)

@@ -65,9 +65,12 @@ def evaluate(
         If a test label is not among the classes; the message names the row.
     """
     check_is_fitted(classifier, "head_")
-    head, classes = classifier.head, classifier.classes_
-    tested, learned = (classifier._labelled(*pair, classes, True) for pair in (test, train))
-    texts, codes = tested.texts, tested.codes
+    head = classifier.head
+    classes = classifier.classes_
+    tested = classifier._labelled(*test, classes, True)
+    learned = classifier._labelled(*train, classes, True)
+    texts = tested.texts
+    codes = tested.codes
     if not texts:
         raise InputError("test", "labelled texts", found="none")
 
@@ -76,7 +79,7 @@ def evaluate(
     chances = classifier.calibration_.apply(classifier.head_.scores(vectors))
     rows = list(_scores("classifier", classifier, chances, codes, groups))
 
-    notes = [one for one in classifier.decisions_ if one.name == "method"]
+    notes = [decision for decision in classifier.decisions_ if decision.name == "method"]
     notes += tested.notes
 
     baselines = list(_baselines(classifier, learned, texts))
@@ -91,10 +94,14 @@ def evaluate(
         every = _scores(name, classifier, guess, codes, groups)
         rows += [score for score in every if score.name is None]
 
-    confidence, right, confusion, curve = chances.ravel(), codes.ravel(), None, None
+    confidence = chances.ravel()
+    right = codes.ravel()
+    confusion = None
+    curve = None
     if codes.ndim == 1:
         best = chances.argmax(axis=1)
-        confidence, right = chances.max(axis=1), best == codes
+        confidence = chances.max(axis=1)
+        right = best == codes
         confusion = confusion_of(codes, best, chances.shape[1])
         curve = risk_coverage(confidence, right)
     error, bins = calibration_error(confidence, right)

@@ -82,7 +82,8 @@ def read_folder(
 
 def checked_head(kind: str, n_classes: int, arrays: Mapping[str, npt.NDArray[Any]]) -> LinearHead:
     """Return the head of saved arrays; ValueError unless it fits the classes."""
-    weights, bias = arrays["weights"], arrays["bias"]
+    weights = arrays["weights"]
+    bias = arrays["bias"]
     n_outputs = n_classes - (kind == "ordinal")
     if weights.ndim != 2 or len(weights) != n_outputs or bias.shape != (n_outputs,):
         raise ValueError("its head does not fit its classes")
@@ -136,7 +137,8 @@ def save(model: TextClassifier, folder: str | os.PathLike[str]) -> None:
 
 
 def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
-    encoder, name = model.encoder_.uncached, model.encoder_.name
+    encoder = model.encoder_.uncached
+    name = model.encoder_.name
     is_frozen = model.method_ == "frozen"
     has_settings = not encoder.learns and encoder.settings is not None
 
@@ -222,10 +224,15 @@ def _checked_scores(
     arrays: Mapping[str, npt.NDArray[Any]], kind: str, n_classes: int
 ) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of `ATTRIBUTES`; ValueError unless they fit together."""
-    scores, codes, keys = (arrays[name] for name in ATTRIBUTES)
+    checked = {name: arrays[name] for name in ATTRIBUTES}
+    scores = checked["left_out_scores_"]
+    codes = checked["left_out_codes_"]
+    keys = checked["training_keys_"]
+
     n_outputs = n_classes - (kind == "ordinal")
     if scores.dtype.kind != "f" or scores.ndim != 2 or scores.shape[1] not in (0, n_outputs):
         raise ValueError("its scores of left-out texts do not fit its classes")
+
     shape = (len(scores), n_classes) if kind == "multilabel" else (len(scores),)
     # Without left-out texts, the codes are empty, of any width.
     if codes.dtype.kind != "i" or (len(scores) and codes.shape != shape):
@@ -234,4 +241,4 @@ def _checked_scores(
         raise ValueError("its codes of left-out texts are no classes")
     if keys.ndim != 2 or keys.shape[1] != 2 or keys.dtype != np.uint64:
         raise ValueError("its training texts are no hashes")
-    return {name: arrays[name] for name in ATTRIBUTES}
+    return checked

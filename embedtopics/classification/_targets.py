@@ -318,7 +318,8 @@ def _multilabel_targets(y: Any, order: list[Any] | None, learned: bool) -> Targe
         is_list = isinstance(value, (list, tuple, Set))
         if not is_list and not _is_missing(value):
             raise InputError("y", "a list of labels, empty for none", value, row=row)
-        label_sets.append({_listed_label(label, row) for label in value} if is_list else None)
+        labels = {_listed_label(label, row) for label in value} if is_list else None
+        label_sets.append(labels)
 
     has_label = np.array([labels is not None for labels in label_sets], dtype=np.bool_)
     rows = [row for row, labels in enumerate(label_sets) for _ in labels or ()]

@@ -60,7 +60,7 @@ def study(
 
     texts_digest = hashlib.sha256(main.documents.hashes.tobytes()).hexdigest()
     departures = [*_departures(plan, content, first, texts_digest), *_missed_numbers(answers)]
-    hypotheses = [_tested(answers, one) for one in content.get("hypotheses", ())]
+    hypotheses = [_tested(answers, hypothesis) for hypothesis in content.get("hypotheses", ())]
 
     record = {
         "plan_sha256": digest,
@@ -154,12 +154,14 @@ def _read(plan: Path) -> tuple[dict[str, Any], str]:
     if missing := sorted({"date", "corpus", "question", "choices"} - {*content}):
         raise InputError("plan", "one with this key", found=f"no {missing[0]}")
 
-    parts = [("plan", KEYS, content), ("choices", CHOICES, content["choices"])]
-    parts += [("hypotheses", HYPOTHESIS, one) for one in content.get("hypotheses", ())]
-    for name, keys, part in parts:
-        if wrong := sorted(part.keys() - {*keys}):
+    tables = [("plan", KEYS, content), ("choices", CHOICES, content["choices"])]
+    tables += [
+        ("hypotheses", HYPOTHESIS, hypothesis) for hypothesis in content.get("hypotheses", ())
+    ]
+    for name, keys, table in tables:
+        if wrong := sorted(table.keys() - {*keys}):
             raise InputError(name, f"of the keys {', '.join(keys)}", found=wrong[0])
-        checked_choice(part.get("conclusion", SIGNS[0]), "conclusion", SIGNS)
+        checked_choice(table.get("conclusion", SIGNS[0]), "conclusion", SIGNS)
 
     if not isinstance(content["date"], datetime.date):
         raise InputError("date", "a date without quotation marks, 2026-11-28", content["date"])

@@ -53,9 +53,15 @@ class Vectors:
 
 def open_encoders(encoders: Any) -> dict[str, Any]:
     """Return encoders and vectors by name; a wrong name fails at once."""
-    named = dict(encoders) if isinstance(encoders, Mapping) else {}
-    is_single = isinstance(encoders, (str, os.PathLike))
-    for spec in () if named else [encoders] if is_single else encoders:
+    named: dict[str, Any] = {}
+    specs = encoders
+    if isinstance(encoders, Mapping):
+        named = dict(encoders)
+        specs = ()
+    elif isinstance(encoders, (str, os.PathLike)):
+        specs = [encoders]
+
+    for spec in specs:
         if not is_encoder(spec):
             remedy = "pass vectors in a dict of name -> array"
             raise InputError("encoders", "encoders or names", type(spec).__name__, remedy)
@@ -63,13 +69,15 @@ def open_encoders(encoders: Any) -> dict[str, Any]:
         if name in named:
             raise InputError("encoders", "of different names", name, "pass a dict by name")
         named[name] = spec
+
     if len(named) < 2:
         raise InputError("encoders", "at least two", found=f"{len(named)}")
+
     # Word counts with all words: without "who" and "where", other encoders would look better.
-    return {
-        name: resolve_encoder(spec, cached=True, all_words=True) if is_encoder(spec) else spec
-        for name, spec in named.items()
-    }
+    for name, spec in named.items():
+        if is_encoder(spec):
+            named[name] = resolve_encoder(spec, cached=True, all_words=True)
+    return named
 
 
 def is_encoder(spec: Any) -> bool:

@@ -118,7 +118,8 @@ def _blocks(
         is_last = place == len(parts) - 1
         if any(map(len, frames)) and (is_last or sum(map(len, frames)) >= ROWS_AT_ONCE):
             yield pd.concat(frames, ignore_index=True), np.concatenate(vectors)
-            frames, vectors = [], []
+            frames = []
+            vectors = []
 
 
 def _vectors_of(part: Path) -> pa.ListArray:

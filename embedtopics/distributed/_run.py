@@ -98,7 +98,7 @@ def run_batch(
         _claim(folder, manifest, about)
         _clear(folder)
         named = _named(manifest, about)
-        todo = [one for one in named if not _part(folder, one).exists()]
+        todo = [pair for pair in named if not _part(folder, pair).exists()]
         work = describe_work(job, columns, folder)
 
         failures: list[Failure] = []
@@ -116,7 +116,8 @@ def run_batch(
                     bar.update(shard.n_rows)
 
         _clear(folder)
-        parts = [path for path in (_part(folder, one) for one in named) if path.exists()]
+        paths = [_part(folder, pair) for pair in named]
+        parts = [path for path in paths if path.exists()]
         counts = [_row_counts(path) for path in parts]
         n_rows = sum(n_read for n_read, _ in counts)
         n_bad = sum(n_refused for _, n_refused in counts)

@@ -15,8 +15,9 @@ from embedtopics.encoders._similarity import NAMES
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 
-N_ORDERED, MIN_ORDERED = 32, 3
-"""Number of texts whose given vectors are compared with their encodings, and the fewest."""
+# Number of texts whose given vectors are compared with their encodings, and the fewest.
+N_ORDERED = 32
+MIN_ORDERED = 3
 
 MIN_SHARE_IN_PLACE = 0.75
 """Share of these vectors that must be nearest to the encoding of their own text. With
@@ -106,7 +107,9 @@ def share_in_place(encoder: BaseEncoder, texts: Sequence[str], vectors: FloatArr
     encoded: Any = encoder.encode_with_report(list(texts), show_progress=False).embeddings
     encoded = np.asarray(dense(encoded), dtype=np.float64)
     width = min(encoded.shape[1], vectors.shape[1])
-    encoded, given = encoded[:, :width], np.asarray(vectors[:, :width], dtype=np.float64)
+    encoded = encoded[:, :width]
+    given = np.asarray(vectors[:, :width], dtype=np.float64)
+
     is_present = encoded.any(axis=1) & given.any(axis=1) & np.isfinite(given).all(axis=1)
     if is_present.sum() < MIN_ORDERED:
         return None

@@ -27,7 +27,8 @@ def cosine_instead(name: str, measure: str) -> Decision:
 
 def similarity(name: str, first: Any, second: Any) -> Any:
     """Compare each vector with each of others, (n_first, n_second)."""
-    first, second = _rows(first), _rows(second)
+    first = _rows(first)
+    second = _rows(second)
     if name == "cosine":
         return _unit(first) @ _unit(second).T
     if name == "dot":
@@ -36,21 +37,27 @@ def similarity(name: str, first: Any, second: Any) -> Any:
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
         from scipy.spatial.distance import cdist
 
-        distances: Any = cdist(first, second, "cityblock" if name == "manhattan" else "euclidean")
+        metric: Any = "cityblock" if name == "manhattan" else "euclidean"
+        distances: Any = cdist(first, second, metric)
         return (-distances).astype(np.result_type(first, second))
+
     import torch
 
-    first, second = torch.as_tensor(first), torch.as_tensor(second)
-    return -torch.cdist(first, second, p=1.0 if name == "manhattan" else 2.0)
+    first = torch.as_tensor(first)
+    second = torch.as_tensor(second)
+    p = 1.0 if name == "manhattan" else 2.0
+    return -torch.cdist(first, second, p=p)
 
 
 def pairwise_similarity(name: str, first: Any, second: Any) -> Any:
     """Compare each vector with its partner, (n_vectors,)."""
-    first, second = _rows(first), _rows(second)
+    first = _rows(first)
+    second = _rows(second)
     if name == "cosine":
         return (_unit(first) * _unit(second)).sum(-1)
     if name == "dot":
         return (first * second).sum(-1)
+
     differences = first - second
     if name == "manhattan":
         return -abs(differences).sum(-1)

@@ -131,7 +131,8 @@ def terms(
     """
     largest = range(min(_PANELS, result.n_topics))
     labels = [topic.label for topic in result.topics]
-    topic_ids = checked_topics(largest if topics is None else topics, labels)
+    requested: Sequence[int | str] = largest if topics is None else topics
+    topic_ids = checked_topics(requested, labels)
     if not topic_ids:
         return empty_figure()
 
@@ -143,9 +144,10 @@ def terms(
 
     notes = []
     for panel, topic_id in enumerate(topic_ids):
-        topic, axes = result.topics[topic_id], axes_of(panel)
+        topic = result.topics[topic_id]
+        axes = axes_of(panel)
         best = list(zip(topic.keywords, topic.weights, strict=True))[:n_terms]
-        best.sort(key=lambda one: -one[1])
+        best.sort(key=lambda term: -term[1])
         words, weights = zip(*best, strict=True) if best else ((), ())
 
         bars: Spec = {"x": list(weights), "y": list(range(len(weights))), "orientation": "h"}
@@ -161,7 +163,8 @@ def terms(
         notes += _bar_texts(words, 30, xref=axes["xaxis"], yref=axes["yaxis"])
 
     figure.update_yaxes({**HIDDEN, "range": [n_terms - 0.5, -0.5]})
-    notes += left_out(0 if topics is not None else result.n_topics - len(topic_ids), -4)
+    n_others = 0 if topics is not None else result.n_topics - len(topic_ids)
+    notes += left_out(n_others, -4)
     return figure.update_layout(bargap=0.18, annotations=notes)
 
 

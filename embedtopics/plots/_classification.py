@@ -190,19 +190,16 @@ def prevalence(estimates: MeasuredShares, classes: Sequence[Any] | None = None) 
     InputError
         If there is no such class.
     """
-    every = list(dict.fromkeys(one.name for one in estimates))
+    every = list(dict.fromkeys(share.name for share in estimates))
     shown = list(classes) if classes is not None else every[-1:]
     if classes is None and len(every) > 2:
-        sums = {name: sum(one.estimate for one in estimates.of(name=name)) for name in every}
+        sums = {name: sum(share.estimate for share in estimates.of(name=name)) for name in every}
         shown = sorted(every, key=lambda name: -sums[name])[:_PANELS]
     if not shown or any(name not in every for name in shown):
         raise InputError("classes", f"some of the classes {every}", classes)
 
-    groups = list(dict.fromkeys(one.group for one in estimates))
-    names = [
-        "all texts" if one is None else one if isinstance(one, str) else ", ".join(one)
-        for one in groups
-    ]
+    groups = list(dict.fromkeys(share.group for share in estimates))
+    names = [_group_name(group) for group in groups]
 
     is_date = [re.fullmatch(r"\d{4}-\d\d-\d\d", name) for name in names]
     is_time = bool(estimates.by) and len(names) > 1 and all(is_date)
@@ -213,20 +210,23 @@ def prevalence(estimates: MeasuredShares, classes: Sequence[Any] | None = None) 
     notes = []
     frame = estimates.to_frame()
     for panel, name in enumerate(shown):
-        shares = [one for one in estimates if one.name == name]
-        table = frame[[one.name == name for one in estimates]]
-        places = names if is_time else [groups.index(one.group) for one in shares]
+        shares = [share for share in estimates if share.name == name]
+        table = frame[[share.name == name for share in estimates]]
+        places = names if is_time else [groups.index(share.group) for share in shares]
         for trace in _estimate_traces(table, places, is_time=is_time):
             figure.add_trace(trace | axes_of(panel))
 
         x, y = axis_keys(panel)
         scale = {"tickformat": ".0%", "rangemode": "tozero", "showgrid": True}
-        figure.update_layout({y if is_time else x: scale})
-        if not is_time:
+        if is_time:
+            figure.update_layout({y: scale})
+        else:
+            figure.update_layout({x: scale})
             figure.update_layout({y: name_axis(names, 36)})
 
-        n_gold = sum(one.n_gold for one in shares)
-        about = f"{sum(one.n for one in shares):,} texts, {n_gold:,} labelled"
+        n_texts = sum(share.n for share in shares)
+        n_gold = sum(share.n_gold for share in shares)
+        about = f"{n_texts:,} texts, {n_gold:,} labelled"
         notes.append(panel_note(figure, panel, heading(str(name), about, 60)))
 
     key = _KEY
@@ -291,6 +291,12 @@ def _forest_of_topics(fit: TopicEffects) -> Figure:
         title = heading(f"{name}: {level}".rstrip(": "), f"points {about}", 60)
         notes.append(panel_note(figure, panel, title))
     return figure.update_layout(annotations=notes, showlegend=False)
+
+
+def _group_name(group: Any) -> str:
+    if group is None:
+        return "all texts"
+    return group if isinstance(group, str) else ", ".join(group)
 
 
 def _estimate_traces(

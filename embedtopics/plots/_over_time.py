@@ -263,7 +263,8 @@ def by_group(groups: TopicGroups, topics: Sequence[int | str] | None = None) -> 
     import plotly.graph_objects as go
 
     largest = range(min(_ROWS, groups.n_topics))
-    topic_ids = checked_topics(largest if topics is None else topics, groups.labels, -1)
+    requested: Sequence[int | str] = largest if topics is None else topics
+    topic_ids = checked_topics(requested, groups.labels, -1)
     if not topic_ids:
         return empty_figure()
 
@@ -276,7 +277,8 @@ def by_group(groups: TopicGroups, topics: Sequence[int | str] | None = None) -> 
             for name, n in zip(groups.names, groups.totals.tolist(), strict=True)
         ]
 
-        traces, names_above = [_tiles(groups, topic_ids)], name_axis(sizes, None)
+        traces = [_tiles(groups, topic_ids)]
+        names_above = name_axis(sizes, None)
         axis: Spec = {**names_above, "side": "top", "tickangle": -35 if n_groups <= _MANY else -90}
         axis["range"] = names_above["range"][::-1]
         axis["tickfont"] = {"size": 11, "color": MUTED}
@@ -295,7 +297,8 @@ def by_group(groups: TopicGroups, topics: Sequence[int | str] | None = None) -> 
         layout = base_layout(n_rows * 32 + top + 70, t=top, b=64) | {"showlegend": True}
         notes = []
 
-    notes += left_out(groups.n_topics - len(topic_ids) if topics is None else 0)
+    n_others = groups.n_topics - len(topic_ids) if topics is None else 0
+    notes += left_out(n_others)
     layout |= {"xaxis": axis, "yaxis": names, "annotations": notes}
     return go.Figure(data=traces, layout=layout)
 

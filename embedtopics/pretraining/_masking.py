@@ -254,7 +254,8 @@ class SelectiveMasking(RandomMasking):
             drawn = rng.permutation(others)
             chosen += drawn[: math.floor(n_others + rng.random())].tolist()
         if not chosen:
-            chosen = [int(rng.choice(others if len(others) else words))]
+            candidates = others if len(others) else words
+            chosen = [int(rng.choice(candidates))]
         return np.where(np.isin(tokens.words, chosen), np.arange(len(tokens)), -1)
 
 

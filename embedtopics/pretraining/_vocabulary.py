@@ -285,9 +285,9 @@ def _fit_rows(
     """Fit the rows of new words; return the cosine that held-out texts keep, before and after."""
     import torch
 
-    def features(network: Any, some: list[str]) -> Any:
+    def features(network: Any, batch: list[str]) -> Any:
         options = {"truncation": True, "max_length": min(network.max_seq_length or 512, 512)}
-        return network[0].tokenizer(some, padding=True, return_tensors="pt", **options)
+        return network[0].tokenizer(batch, padding=True, return_tensors="pt", **options)
 
     texts = list(dict.fromkeys(" ".join(text.split()[:WORDS_READ]) for text in texts))
     rng = np.random.default_rng(0)
@@ -305,10 +305,10 @@ def _fit_rows(
         new = inputs[0] - n_before
         return torch.where((new >= 0)[..., None], rows[new.clamp(min=0)], output)
 
-    def cosine(some: list[str]) -> Any:
+    def cosine(batch: list[str]) -> Any:
         with torch.no_grad():
-            kept = former.eval()(dict(features(former, some)))["sentence_embedding"]
-        vectors = model(dict(features(model, some)))["sentence_embedding"]
+            kept = former.eval()(dict(features(former, batch)))["sentence_embedding"]
+        vectors = model(dict(features(model, batch)))["sentence_embedding"]
         return torch.nn.functional.cosine_similarity(vectors, kept).mean()
 
     hook = table.register_forward_hook(replace)

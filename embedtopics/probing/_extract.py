@@ -291,7 +291,8 @@ def hidden_states(
     (['play', 'play'], (0, 1, 2, 3, 4, 5, 6))
     """
     checked_choice(dtype, "dtype", ("float16", "float32"))
-    reading, recipe = read_texts(texts), transformer_of(encoder).recipe
+    reading = read_texts(texts)
+    recipe = transformer_of(encoder).recipe
     contents = (recipe.checkpoint.contents, recipe.checkpoint.lower_case)
     description = {
         "weights": hashlib.sha256(repr(contents).encode()).hexdigest(),
@@ -393,7 +394,8 @@ def _extract(
         show_progress=show_progress,
     )
 
-    dtype, pad_id = description["dtype"], vocabulary.pad_id
+    dtype = description["dtype"]
+    pad_id = vocabulary.pad_id
     n_clipped = _write_blocks(folder, numbers, dtype, loaded, pad_id, plan, show_progress)
 
     decisions = []
@@ -511,7 +513,8 @@ def open_store(folder: Path) -> tuple[HiddenStates, dict[str, Any]]:
         if len(of_text) and not 0 <= of_text.min() <= of_text.max() < len(texts):
             raise ValueError("its rows are of texts that it does not hold")
 
-        shape, layers = (len(index["of_text"]), int(about["width"])), tuple(about["layers"])
+        shape = (len(of_text), int(about["width"]))
+        layers = tuple(about["layers"])
         states = assemble(
             texts,
             index,

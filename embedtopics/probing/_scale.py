@@ -354,7 +354,8 @@ class Scale(BaseEstimator):  # type: ignore[misc]
         from sklearn.model_selection import KFold, cross_val_predict
 
         scores = align_values(scores, corpus, "y", "one score for each row")
-        y, document = np.asarray(scores, dtype=np.float64), corpus.distinct().of_row
+        y = np.asarray(scores, dtype=np.float64)
+        document = corpus.distinct().of_row
         if y.shape != (len(corpus),):
             raise InputError("y", "one score for each row", found=f"an array of shape {y.shape}")
 
@@ -364,24 +365,29 @@ class Scale(BaseEstimator):  # type: ignore[misc]
             raise InputError("y", expected, found=f"{len(rows)}, {len(np.unique(y[rows]))} values")
 
         rows = rows[np.lexsort((y[rows], document[rows]))]
-        x, y = self._reading.texts[document[rows]], y[rows]
-        fit, middle = RidgeCV(alphas=PENALTIES).fit(x, y), x.mean(axis=0)
+        x = self._reading.texts[document[rows]]
+        y = y[rows]
+        fit = RidgeCV(alphas=PENALTIES).fit(x, y)
+        middle = x.mean(axis=0)
 
         folds = KFold(5, shuffle=True, random_state=int(rng.integers(2**31)))
         predicted = cross_val_predict(RidgeCV(alphas=PENALTIES), x, y, cv=folds)
-        self.penalty_, self.df_ = float(fit.alpha_), len(y) - 1
+        self.penalty_ = float(fit.alpha_)
+        self.df_ = len(y) - 1
         self.cv_correlation_ = float(np.corrcoef(predicted, y)[0, 1])
         self.seeds_ = pd.DataFrame(columns=["seed", "side", "n_uses"])
 
         # The intercept is a column without penalty; residuals are those without their own row.
-        errors, x = y - fit.predict(x), np.column_stack([x - middle, np.ones(len(x))])
+        errors = y - fit.predict(x)
+        x = np.column_stack([x - middle, np.ones(len(x))])
         penalties = np.diag([*np.full(len(middle), fit.alpha_), 0.0])
         influence = np.linalg.solve(x.T @ x + penalties, x.T).T
         errors /= 1 - np.einsum("ij,ij->i", x, influence)
 
         times = rng.multinomial(len(y), np.full(len(y), 1 / len(y)), N_DRAWS)
         shifts = ((times - 1) * errors) @ influence
-        self._directions, self._intercepts = fit.coef_[None], np.array([fit.intercept_])
+        self._directions = fit.coef_[None]
+        self._intercepts = np.array([fit.intercept_])
         intercepts = fit.intercept_ + shifts[:, -1] - shifts[:, :-1] @ middle
         self._add_draws(fit.coef_ + shifts[:, :-1], intercepts, len(y))
 

@@ -220,7 +220,8 @@ def text_task(files: Files, *, label: str = "label", random_state: RandomState =
         labels += [str(spell_class(cell)) for cell in table.cells(label, _is_label, "a label")]
         parts += [part] * len(table)
 
-    rows, parts, decisions = split([key_of(one) for one in texts], parts, random_state, "texts")
+    keys = [key_of(text) for text in texts]
+    rows, parts, decisions = split(keys, parts, random_state, "texts")
     labels = [labels[place] for place in rows]
     if len(set(labels)) < 2:
         raise InputError("label", "a column of two labels or more", sorted(set(labels)))
@@ -229,7 +230,7 @@ def text_task(files: Files, *, label: str = "label", random_state: RandomState =
         name=label,
         unit="text",
         texts=tuple(texts[place] for place in rows),
-        labels=tuple((one,) for one in labels),
+        labels=tuple((label_of_text,) for label_of_text in labels),
         parts=tuple(parts),
         decisions=tuple(decisions),
     )

@@ -71,6 +71,7 @@ def read_conllu(path: str | Path) -> Treebank:
             begin = row - len(block)
             sentences.append(_parse_sentence(block, file.name, begin, number, counts))
             block = []
+
     if not sentences:
         raise InputError(file.name, "sentences in CoNLL-U", found="an empty file")
     messages = {
@@ -177,14 +178,14 @@ def read_token_table(path: str | Path) -> Treebank:
             file.name, "closed quotes", str(error), remedy, line=reader.line_num
         ) from None
 
-    names = tuple(one.strip() for one in (rows[0][1] if rows else []))
+    header = rows[0][1] if rows else []
+    names = tuple(name.strip() for name in header)
     if not names or len(set(names)) < len(names):
         raise InputError(file.name, "a header of different names", found=", ".join(names) or "none")
 
-    word, id, number = (
-        next((one for one in spellings if one in names), "")
-        for spellings in (WORD_NAMES, SENTENCE_NAMES, NUMBER_NAMES)
-    )
+    word = _first_present(WORD_NAMES, names)
+    id = _first_present(SENTENCE_NAMES, names)
+    number = _first_present(NUMBER_NAMES, names)
 
     if not word:
         expected = f"a file with a column {' or '.join(WORD_NAMES)}"
@@ -222,6 +223,11 @@ def read_token_table(path: str | Path) -> Treebank:
         tree = _heads(heads, f"head in {file.name}", begin) if heads else ()
         sentences.append(Sentence(block[0].get(id, str(nth)), text, forms, columns, tree, spans))
     return Treebank(file.name, tuple(sentences), labels)
+
+
+def _first_present(spellings: Sequence[str], names: Sequence[str]) -> str:
+    """Return the first spelling that is a name of a column; "" if none is."""
+    return next((spelling for spelling in spellings if spelling in names), "")
 
 
 def _checked_file(path: str | Path) -> Path:
@@ -262,7 +268,8 @@ def _heads(cells: Sequence[str], parameter: str, row: int) -> tuple[int, ...]:
     for start, head in enumerate(heads, start=1):
         steps = 0
         while head and steps < n:
-            head, steps = heads[head - 1], steps + 1
+            head = heads[head - 1]
+            steps += 1
         if head:
             expected = f"on a path to the root, not in a cycle, for word {start}"
             raise InputError(parameter, expected, cells[start - 1], line=row)

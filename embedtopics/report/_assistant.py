@@ -127,7 +127,7 @@ class AssistantTools:
         """Return a document by its id, or by what an answer showed of its id; None for none."""
         document = self._index.get(id) if id.strip() else None
         if document is None and not id.isascii():
-            ids = [one for one in self._index.ids if without_hidden(one) == id]
+            ids = [full_id for full_id in self._index.ids if without_hidden(full_id) == id]
             document = self._index.get(ids[0]) if len(ids) == 1 else None
         return document
 
@@ -143,8 +143,10 @@ class AssistantTools:
         server = mcp.MCPServer(name, instructions=about, log_level="WARNING")
 
         tools: list[Any] = [self.search, self.read, self.facets]
-        tools += [self.topics] * (self._topics is not None)
-        tools += [self.shares] * (self._shares is not None)
+        if self._topics is not None:
+            tools.append(self.topics)
+        if self._shares is not None:
+            tools.append(self.shares)
 
         for tool in tools:
             text = " ".join(f"{tool.__doc__} {NOTICE}".split())
@@ -168,6 +170,7 @@ class AssistantTools:
                 log.exception("a tool failed")
                 is_error = True
                 content = {"error": "the tool failed; see the terminal of the server"}
+
             # A text cannot end the block, because it does not know the random mark.
             mark = f"untrusted-{secrets.token_hex(8)}"
             encoded = json.dumps(content, ensure_ascii=False, default=str)
@@ -188,7 +191,7 @@ def _visible(value: Any) -> Any:
         return [_visible(element) for element in value]
     if isinstance(value, dict):
         names = _shown_names(value)
-        return {name: _visible(one) for name, one in zip(names, value.values(), strict=True)}
+        return {name: _visible(field) for name, field in zip(names, value.values(), strict=True)}
     return value
 
 

@@ -139,7 +139,8 @@ class _PageData:
 
     def add_columns(self) -> None:
         """Add the times, groups, ids and web addresses of the rows."""
-        corpus, rows = self.result.corpus, self.rows
+        corpus = self.result.corpus
+        rows = self.rows
         columns = {"time": corpus.time_column, "group": corpus.group_column}
         self.facts["columns"] = columns
 

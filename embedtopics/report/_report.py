@@ -185,7 +185,7 @@ def _check_checks(result: Any, checks: Mapping[str, Any]) -> None:
 
 def _are_scores(value: Any) -> bool:
     """Return whether a value is a sequence of scores of sheets."""
-    return isinstance(value, list | tuple) and all(isinstance(one, SheetScore) for one in value)
+    return isinstance(value, list | tuple) and all(isinstance(score, SheetScore) for score in value)
 
 
 CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {

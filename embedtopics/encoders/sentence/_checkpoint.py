@@ -294,10 +294,12 @@ def _read_head(folder: Path) -> tuple[Path, dict[str, Any]]:
     if not file.is_file():
         return folder, {}
 
-    kinds, paths = [], []
+    kinds = []
+    paths = []
     for module in read_file(Modules, file).root:
         package, _, kind = module.type.rpartition(".")
-        kinds.append(kind if package.startswith(PACKAGE) else module.type)
+        name = kind if package.startswith(PACKAGE) else module.type
+        kinds.append(name)
         paths.append(folder / module.path)
         if not stays_inside(paths[-1], folder):
             raise load_error("modules inside the checkpoint", f"{module.path!r} ({file})")

@@ -123,7 +123,8 @@ AnyFile = TypeVar("AnyFile", bound=BaseModel)
 def read_file(model: type[AnyFile], path: Path) -> AnyFile:
     """Read a JSON file of a checkpoint as a record; a missing one has the defaults."""
     try:
-        return parse_record(model, path.read_bytes() if path.is_file() else b"{}")
+        content = path.read_bytes() if path.is_file() else b"{}"
+        return parse_record(model, content)
     except ValueError as error:
         raise load_error("a checkpoint with plain entries", f"{path}: {error}") from None
 

@@ -183,7 +183,11 @@ class SentenceEncoder(BaseEncoder):
         checked_choice(precision, "precision", PRECISIONS)
         checked_choice(long_texts, "long_texts", LONG_TEXTS)
 
-        modes = () if pooling is None else (pooling,) if isinstance(pooling, str) else pooling
+        modes: Sequence[str] = ()
+        if isinstance(pooling, str):
+            modes = (pooling,)
+        elif pooling is not None:
+            modes = pooling
         for mode in modes:
             checked_choice(mode, "pooling", POOLINGS)
 
@@ -217,8 +221,11 @@ class SentenceEncoder(BaseEncoder):
             trusts_code=trust_remote_code,
         )
 
-        self.name, self.source, self.max_length = self.recipe.name, source, max_length
-        self.languages, self.prompts = known_languages(self.name), dict(checkpoint.prompts)
+        self.name = self.recipe.name
+        self.source = source
+        self.max_length = self.recipe.max_length
+        self.languages = known_languages(self.name)
+        self.prompts = dict(checkpoint.prompts)
         self.similarity_fn_name = checkpoint.similarity
         self._device, self._runtime = device, runtime
         self._lender: SentenceEncoder | None = None

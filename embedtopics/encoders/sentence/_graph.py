@@ -381,9 +381,9 @@ def _modernbert(
     builder: _Builder, weights: _Weights, config: dict[str, Any]
 ) -> tuple[FloatArray, str]:
     """Return the token vectors, and the hidden states of the last layer."""
-    n_heads, width, epsilon = (
-        config[key] for key in ("num_attention_heads", "hidden_size", "norm_eps")
-    )
+    n_heads = config["num_attention_heads"]
+    width = config["hidden_size"]
+    epsilon = config["norm_eps"]
 
     def norm(state: str, name: str) -> str:
         return builder.layer_norm(state, *weights.norm(name, config["norm_bias"]), epsilon)

@@ -383,7 +383,8 @@ def read_static(folder: Path) -> StaticFiles:
     names = (CONFIG, TOKENIZER, TABLE)
     for name in names:
         if not (folder / name).is_file():
-            expected, remedy = "the folder of a static encoder", "pass that of a complete model"
+            expected = "the folder of a static encoder"
+            remedy = "pass that of a complete model"
             raise load_error(expected, f"{folder}, which has no file {name}", remedy)
 
     check_links(folder, folder)

@@ -262,10 +262,11 @@ class TfidfEncoder(WordEncoder):
             stop_words += stop_words_for(languages, rules=rules)
 
         tokens = tokenize(texts, rules=rules)
+        min_df = 1 if self._all_words else None
         counted = count_terms(
             tokens,
             ngram_range=self._ngram_range,
-            min_df=1 if self._all_words else None,
+            min_df=min_df,
             stop_words=stop_words,
             every_word=self._all_words,
         )
@@ -273,7 +274,8 @@ class TfidfEncoder(WordEncoder):
             actual = f"none in {len(texts):,} texts after stop words"
             raise InputError("texts", "texts that share terms", found=actual)
 
-        self._rules, self._recorded = rules, rules.to_json()
+        self._rules = rules
+        self._recorded = rules.to_json()
         self._column_of = {term: column for column, term in enumerate(counted.terms)}
         # Stop words are left out on purpose and do not count as unknown.
         self._vocabulary = set(stop_words).union(*(term.split(" ") for term in counted.terms))

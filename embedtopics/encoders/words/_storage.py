@@ -26,7 +26,8 @@ from embedtopics.encoders.words._counts import TfidfEncoder, WordEncoder
 from embedtopics.encoders.words._vectors import FastTextEncoder
 from embedtopics.errors import CorruptFileError
 
-ABOUT, ARRAYS = "encoder.json", "encoder.safetensors"
+ABOUT = "encoder.json"
+ARRAYS = "encoder.safetensors"
 
 
 class WordsRecord(Record):
@@ -73,6 +74,7 @@ def read_words(saved: SavedFolder, path: Path) -> WordEncoder | None:
         return None
     record = read_record(WordsRecord, saved.streams[ABOUT].read(), path / ABOUT)
     arrays = load(saved.streams[ARRAYS].read())
+
     encoder = encoder_from_settings(record.settings)
     if not isinstance(encoder, TfidfEncoder | FastTextEncoder):
         raise CorruptFileError(f"{path} is damaged (its encoder is none of words); save again")
@@ -82,7 +84,8 @@ def read_words(saved: SavedFolder, path: Path) -> WordEncoder | None:
     return encoder
 
 
-KIND, FORMAT = "encoder of words", 1
+KIND = "encoder of words"
+FORMAT = 1
 
 
 def save_words(encoder: Any, folder: Path) -> None:

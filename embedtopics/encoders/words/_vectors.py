@@ -133,8 +133,11 @@ class FastTextEncoder(WordEncoder):
         require("gensim", "a fastText encoder", "fasttext")
         from gensim.models.fasttext import FastTextKeyedVectors
 
-        vectors, frequencies = arrays["vectors"], arrays["frequencies"]
-        trained, ngram_vectors = arrays["ngrams"], arrays["ngram_vectors"]
+        vectors = arrays["vectors"]
+        frequencies = arrays["frequencies"]
+        trained = arrays["ngrams"]
+        ngram_vectors = arrays["ngram_vectors"]
+
         if vectors.ndim != 2 or vectors.shape[0] != len(words) or len(set(words)) < len(words):
             raise ValueError("its words do not fit their vectors")
         if frequencies.shape != (len(words),) or not 1 <= n_ngrams <= MOST_BUCKETS:
@@ -150,7 +153,8 @@ class FastTextEncoder(WordEncoder):
         learned.vectors = vectors
         learned.vectors_ngrams = np.zeros((n_ngrams, vectors.shape[1]), dtype=np.float32)
         learned.vectors_ngrams[trained] = ngram_vectors
-        self._vectors, self._frequencies = learned, frequencies
+        self._vectors = learned
+        self._frequencies = frequencies
         self.fingerprint = self._digest()
 
     def _train(self, tokens: TokenStream, counts: Int64Array, show_progress: bool | None) -> Any:

@@ -46,7 +46,8 @@ class Units:
 def label_units(states: HiddenStates, tags: ProbeTask | Sequence[Any], seed: int) -> Units:
     """Align labels with the rows of the states, and split the units with a label and a vector."""
     task = tags if isinstance(tags, ProbeTask) else None
-    labels, unit = label_of_each_unit(states, tags), states.unit
+    labels = label_of_each_unit(states, tags)
+    unit = states.unit
     has_label = np.array([bool(label) for label in labels], dtype=bool)
     rows = np.flatnonzero(has_label & ~states.missing)
     if not len(rows):
@@ -72,6 +73,7 @@ def label_units(states: HiddenStates, tags: ProbeTask | Sequence[Any], seed: int
     text = numbered(states.texts)[states.of_text[rows]]
     order = np.lexsort((target, states.position[rows], text, group, part))
     words = [states.words[row] for row in rows[order].tolist()]
+    of_task = task.decisions if task else ()
 
     units = Units(
         rows=rows[order],
@@ -82,7 +84,7 @@ def label_units(states: HiddenStates, tags: ProbeTask | Sequence[Any], seed: int
         part=part[order],
         name=task.name if task else "labels",
         unit=unit,
-        decisions=(*(task.decisions if task else ()), *decisions, *notes),
+        decisions=(*of_task, *decisions, *notes),
     )
     return replace(units, decisions=(*units.decisions, *_class_decisions(units)))
 

@@ -129,11 +129,12 @@ def regress_uses(
     """
     checked_count(n_permutations, "n_permutations")
     seed = resolve_seed(random_state)
-    forms = words if isinstance(words, Mapping) else {one: [one] for one in checked_words(words)}
+    forms = words if isinstance(words, Mapping) else {word: [word] for word in checked_words(words)}
     every = [form for several in forms.values() for form in checked_words(several)]
 
     if isinstance(source, HiddenStates):
-        states, table = source, pd.DataFrame(data)
+        states = source
+        table = pd.DataFrame(data)
         if len(table) != len(states.texts):
             expected = f"a table with a row for each of the {len(states.texts):,} texts"
             raise InputError("data", expected, found=f"{len(table):,} rows")
@@ -147,17 +148,23 @@ def regress_uses(
     numbers = layer_numbers(layers, states.layers)
     formula = covariates.strip().removeprefix("~").strip()
     terms, variables = parse_covariates(f"~ {formula}", set(map(str, table.columns)))
-    for name in [*variables, *([] if units is None else [units])]:
+    required = [*variables]
+    if units is not None:
+        required.append(units)
+    for name in required:
         if name not in table:
             listed = ", ".join(map(str, table.columns)) or "none"
-            raise InputError("units" if name == units else "covariates", f"among {listed}", name)
+            parameter = "units" if name == units else "covariates"
+            raise InputError(parameter, f"among {listed}", name)
 
     labels = documents
     if units is not None:
         labels = _units_of(table[units], documents)
 
     vectors, vocabulary, word_vectors = _vectors(states, numbers, every)
-    effects, fits, decisions = [], [], dict.fromkeys(states.decisions)
+    effects = []
+    fits = []
+    decisions = dict.fromkeys(states.decisions)
     bases: dict[str, str] = {}
 
     for name, several in forms.items():
@@ -170,12 +177,13 @@ def regress_uses(
             found = f"{len(rows)} of {name!r}"
             raise InputError("words", f"with more uses than {len(terms)} terms", found=found)
 
-        columns = {one: in_years(table[one].iloc[of_text]) for one in variables}
+        columns = {variable: in_years(table[variable].iloc[of_text]) for variable in variables}
         unit_of_use = pd.factorize(labels[of_text])[0].astype(np.int64)
         design = _design_of(terms, columns, unit_of_use, reference or {}, bases)
         decisions |= dict.fromkeys(design.decisions)
 
-        rows, outcome = rows[design.rows], vectors(rows[design.rows])
+        rows = rows[design.rows]
+        outcome = vectors(rows)
         fit = _least_squares(design.matrix, outcome, unit_of_use[design.rows], name)
 
         for term, level, contrasts in _effects(design):
@@ -323,7 +331,9 @@ def _effects(design: Design) -> Iterator[tuple[str, str, Float64Array]]:
 
     Each has contrasts of the coefficients, (n_contrasts, n_columns), that are 0 without an effect.
     """
-    for name in (one for one in map(str, design.variables) if one not in design.jumps):
+    for name in map(str, design.variables):
+        if name in design.jumps:
+            continue
         column = design.variables[name]
         if hasattr(column, "cat"):
             levels = list(column.cat.categories)
@@ -332,7 +342,7 @@ def _effects(design: Design) -> Iterator[tuple[str, str, Float64Array]]:
             levels = np.quantile(column, (np.arange(N_GRID) + 0.5) / N_GRID).tolist()
             shares = np.full(N_GRID, 1 / N_GRID)
 
-        means = np.stack([design.matrix_with(**{name: one}).mean(axis=0) for one in levels])
+        means = np.stack([design.matrix_with(**{name: level}).mean(axis=0) for level in levels])
         if hasattr(column, "cat"):
             for level, mean in zip(levels[1:], means[1:], strict=True):
                 yield name, level, (mean - means[0])[None]
@@ -340,8 +350,9 @@ def _effects(design: Design) -> Iterator[tuple[str, str, Float64Array]]:
             yield name, "", _reduced((means - shares @ means) * np.sqrt(shares)[:, None])
 
     is_of = np.array(design.covariates)
-    for term in dict.fromkeys(one for one in design.covariates if ":" in one):
-        inside, others = design.matrix[:, is_of == term], design.matrix[:, is_of != term]
+    for term in dict.fromkeys(term for term in design.covariates if ":" in term):
+        inside = design.matrix[:, is_of == term]
+        others = design.matrix[:, is_of != term]
         beyond = inside - others @ np.linalg.lstsq(others, inside, rcond=None)[0]
         moved = _reduced(beyond / np.sqrt(len(beyond)))
         contrasts = np.zeros((len(moved), len(is_of)))

@@ -54,7 +54,8 @@ def model_of(recipe: Recipe) -> SentenceTransformer:
     if recipe.normalize:
         modules.append(_step(UnitLength()))
 
-    prompts, name = dict(checkpoint.prompts), None
+    prompts = dict(checkpoint.prompts)
+    name = None
     if recipe.prompt:
         name = next((key for key, words in prompts.items() if words == recipe.prompt), _PROMPT)
         prompts[name] = recipe.prompt

@@ -4,6 +4,8 @@ import pytest
 
 from embedtopics import Corpus
 
+pytest.importorskip("lxml")
+
 HEAD = '<TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader/><text><body><p>one '
 TAIL = " end</p></body></text></TEI>"
 

@@ -39,7 +39,7 @@ _BYTES_OF_LINE = 8
 """Bytes that a line counts for beside its own: a blank line costs a reference and time too."""
 
 _PIECE = 4096
-"""Packed bytes that are read at once; zipfile unpacks all that so many hold of LZMA."""
+"""Packed bytes that are read at once; of LZMA, zipfile unpacks all that these bytes hold."""
 
 _DAMAGE = (
     OSError, EOFError, RuntimeError, NotImplementedError, ValueError, MemoryError,

@@ -182,7 +182,7 @@ class UnitRows:
 
 
 def _groups_of_sizes(lengths: Int64Array) -> Int64Array:
-    """Return groups of units with about as many rows: each of ten or more, if there are so many."""
+    """Return groups of units with similar numbers of rows, of ten units or more if possible."""
     order = np.argsort(lengths, kind="stable")
     group = np.zeros(len(lengths), dtype=np.int64)
     number = 0

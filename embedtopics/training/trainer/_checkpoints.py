@@ -32,7 +32,9 @@ from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.folders import (
     is_kind,
+    parse_json,
     read_manifest,
+    read_regular,
     replacing_file,
     replacing_folder,
     write_manifest,
@@ -85,7 +87,7 @@ def claim_folder(folder: Path, run: Mapping[str, Any], resume: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         named = folder / RUN
         if named.exists():
-            other = json.loads(named.read_text("utf-8"))
+            other = _read_object(named)
             different = sorted(
                 key
                 for key in {*other, *run}
@@ -165,7 +167,7 @@ def _of_steps(folder: Path, kind: str) -> list[Path]:
 def _best_of(place: Path) -> Path | None:
     try:
         return place.parent / f"best-{int(read_state(place)['best_step']):08d}"
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
@@ -185,7 +187,15 @@ def latest_checkpoint(folder: Path) -> tuple[Path | None, list[str]]:
 
 def read_state(place: Path) -> Any:
     """Return the `state` of `write_checkpoint`."""
-    return json.loads((place / STATE).read_text("utf-8"))
+    return _read_object(place / STATE)
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object of a file; a ValueError says that it holds another value."""
+    content = parse_json(read_regular(path))
+    if not isinstance(content, dict):
+        raise ValueError(f"{path.name} holds no JSON object")
+    return content
 
 
 def read_tensors(place: Path, name: str) -> dict[str, torch.Tensor]:

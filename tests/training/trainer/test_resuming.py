@@ -161,10 +161,11 @@ def test_a_disk_that_is_really_full_costs_the_checkpoint_and_not_the_run(data_of
     assert not list((tmp_path / "run").glob("[!r]*"))  # nothing but run.json
 
 
-def test_a_file_that_names_the_run_and_is_damaged_is_said_to_be(data_of, tmp_path):
+@pytest.mark.parametrize("content", ['{"exam', "[1]", "null", '"text"'])
+def test_a_file_that_names_the_run_and_is_damaged_is_said_to_be(data_of, tmp_path, content):
     data, validation = data_of(settings())
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "run.json").write_text('{"exam')
+    (tmp_path / "run" / "run.json").write_text(content)
     with refuses("out"):
         train(data, validation, settings(), tmp_path / "run", ABOUT)
     train(data, validation, settings(), tmp_path / "run", ABOUT, resume=False)

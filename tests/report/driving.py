@@ -136,6 +136,23 @@ class Browser:
         self.mouse("Released", *points[-1], clicks=1, shift=shift)
         self.frame()
 
+    def drag_until(self, expression, points, *, shift=False):
+        """Drag until an expression is true in the page.
+
+        A frame is another process. Until its first picture is shown, the browser may give what
+        the mouse does to the page around it.
+        """
+
+        def is_true_after_a_drag():
+            self.drag(points, shift=shift)
+            for _ in range(100):
+                if self.ask(expression):
+                    return True
+                time.sleep(0.02)
+            return False
+
+        self.until(is_true_after_a_drag)
+
     def click(self, x, y, times=1):
         """Click, or double-click."""
         self.mouse("Moved", x, y)

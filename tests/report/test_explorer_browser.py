@@ -178,9 +178,10 @@ def test_the_selection_goes_from_the_page_to_the_notebook_and_back(browser, resu
     path.write_text(NOTEBOOK % (script, page), "utf-8")
     browser.open(path)
     browser.wait("window.isListening?.()")
-    browser.drag([(890, 88), (890, 648), (3, 648), (3, 88)], shift=True)  # around all points
     has_text = np.flatnonzero(result.documents.of_row >= 0).tolist()
-    browser.wait(f"rows().join() === '{','.join(map(str, has_text))}'")
+    all_selected = f"rows().join() === '{','.join(map(str, has_text))}'"
+    around_all_points = [(890, 88), (890, 648), (3, 648), (3, 88)]
+    browser.drag_until(all_selected, around_all_points, shift=True)
     for selected in ([has_text[3], has_text[8]], []):  # the way back, which the page confirms
         saves = browser.ask("window.saves")
         browser.ask(f"model.set('rows', new DataView(Uint32Array.from({selected}).buffer))")

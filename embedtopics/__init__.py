@@ -8,10 +8,9 @@
 Names are imported when they are first used, so that importing the package takes no time.
 """
 
-import lazy_loader as lazy
-
 import embedtopics._utils.forks  # noqa: F401 -- before a process can be forked
+from embedtopics._utils.public import attach
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import embedtopics
+from embedtopics._utils.public import attach
 
 PACKAGE = Path(embedtopics.__file__).parent
 SUBPACKAGES = [
@@ -64,3 +65,13 @@ def test_public_modules_need_no_import_of_their_own():
     for code in (program, *alone):
         finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert not finished.returncode, finished.stderr
+
+
+def test_a_name_that_moved_names_its_place():
+    get_name, _, _ = attach(
+        "embedtopics.topics", embedtopics.topics.__file__, {"reassign": "et.topics.reduce_outliers"}
+    )
+
+    with pytest.raises(AttributeError, match=r"'reassign'; it is et\.topics\.reduce_outliers now"):
+        get_name("reassign")
+    assert get_name("merge") is embedtopics.topics.merge

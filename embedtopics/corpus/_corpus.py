@@ -15,7 +15,7 @@ import pandas as pd
 
 from embedtopics._utils.display import html_table, spell_count
 from embedtopics.corpus._columns import read_list, read_table
-from embedtopics.corpus._files import is_path, read_file
+from embedtopics.corpus._files import DEMO, DEMO_COLUMNS, is_path, read_file
 from embedtopics.corpus._readers import as_table, is_frame, is_records
 from embedtopics.corpus._texts import (
     MISSING,
@@ -41,7 +41,8 @@ class Corpus:
     data : sequence of str, frame, str, path-like or Corpus
         A list, array, Series or column of texts, in which None, NaN, NaT and pandas.NA are missing;
         a pandas or polars frame, Arrow table, ``datasets.Dataset``, dict of lists or list of dicts;
-        or a path, see `from_file`. The data are never changed.
+        or a path, see `from_file`. "embedtopics:demo" is the bundled corpus: 670 short texts on
+        thirteen themes, with their dates and sources. The data are never changed.
     text : str or list of str, optional
         Text column of a frame or a file, or several, which are joined. By default it is chosen by
         name or length, and `notes` reports the choice.
@@ -89,6 +90,8 @@ class Corpus:
     Corpus(4 rows from list: 3 with text, 0 empty, 1 missing)
     >>> len(corpus.distinct()), corpus[0], len(corpus[2:])
     (2, 'A text.', 2)
+    >>> Corpus("embedtopics:demo").metadata.columns.tolist()
+    ['date', 'source', 'language', 'theme']
     """
 
     texts: Sequence[str]
@@ -117,6 +120,11 @@ class Corpus:
         if isinstance(data, Corpus):
             vars(self).update(vars(data))
             return
+        if isinstance(data, str) and data == DEMO:
+            text = text or DEMO_COLUMNS["text"]
+            id = id or DEMO_COLUMNS["id"]
+            time = time or DEMO_COLUMNS["time"]
+            group = group or DEMO_COLUMNS["group"]
         table = None
         if isinstance(data, os.PathLike) or (isinstance(data, str) and is_path(data)):
             table = read_file(Path(data), encoding, limit)

@@ -8,6 +8,7 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, TypeAlias
 
@@ -15,6 +16,7 @@ import pandas as pd
 
 from embedtopics._utils.checks import require
 from embedtopics._utils.display import one_line, progress_bar
+from embedtopics._utils.folders import demo_path
 from embedtopics.corpus._columns import guess_text_column
 from embedtopics.corpus._readers import DocumentTable, as_table
 from embedtopics.corpus.readers._delimited import read_csv, read_lines, read_tsv
@@ -58,6 +60,10 @@ DOCUMENTS: dict[str, tuple[str, Callable[[Any, File, BinaryIO, str], list[FileTe
 }
 """Libraries and readers of files that hold a document each."""
 
+DEMO = "embedtopics:demo"
+"""Name of the English texts of the bundled corpus."""
+DEMO_COLUMNS = {"text": "text", "id": "id", "time": "date", "group": "source"}
+
 SUFFIXES = (*TABLES, *DOCUMENTS, ".zip")
 """Suffixes of files that can be read."""
 
@@ -67,7 +73,7 @@ def is_path(text: str) -> bool:
     if "\n" in text or len(text) > 1000:
         return False
     folder, pattern = _split(Path(text))
-    is_named = text.startswith("hub:") or suffix_of(text) in SUFFIXES
+    is_named = text == DEMO or text.startswith("hub:") or suffix_of(text) in SUFFIXES
     # A sentence with braces is no pattern for the current folder.
     return is_named or (os.path.exists(folder) and not (pattern and folder == Path()))
 
@@ -85,6 +91,8 @@ def read_file(path: Path, encoding: str = "utf-8", limit: int | None = None) -> 
 
 
 def _read_path(path: Path, encoding: str, limit: int | None) -> DocumentTable:
+    if str(path) == DEMO:
+        return _read_demo(encoding, limit)
     if str(path).startswith("hub:"):
         return _read_hub(str(path), limit)
     path, pattern = _split(path)
@@ -275,6 +283,13 @@ def _rows(
     return [
         {**document.metadata, "text": "\n\n".join(document.paragraphs)} for document in documents
     ]
+
+
+def _read_demo(encoding: str, limit: int | None) -> DocumentTable:
+    """Read the English texts of the bundled corpus."""
+    table = read_csv(File.on_disk(demo_path()), encoding, None)
+    english = table.frame[table.frame["language"] == "en"][:limit]
+    return replace(table, frame=english.reset_index(drop=True), source=DEMO, lines=None)
 
 
 def _read_hub(name: str, limit: int | None) -> DocumentTable:

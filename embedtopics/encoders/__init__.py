@@ -4,6 +4,6 @@ And baselines that need no checkpoint: TF-IDF, fastText, pretrained word vectors
 projections, the floor.
 """
 
-import lazy_loader as lazy
+from embedtopics._utils.public import attach
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -5,6 +5,6 @@ Plotly is loaded when the first figure is drawn, not when this subpackage is imp
 Chrome or Chromium.
 """
 
-import lazy_loader as lazy
+from embedtopics._utils.public import attach
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

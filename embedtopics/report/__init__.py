@@ -1,5 +1,5 @@
 """Write results as self-contained HTML pages that work offline."""
 
-import lazy_loader as lazy
+from embedtopics._utils.public import attach
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

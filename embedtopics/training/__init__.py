@@ -1,5 +1,5 @@
 """Train an encoder on examples, and find out whether it became a better one."""
 
-import lazy_loader as lazy
+from embedtopics._utils.public import attach
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

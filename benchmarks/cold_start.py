@@ -28,7 +28,7 @@ OURS = {
     "first embedding": f"{TEXTS}import embedtopics as et; et.SentenceEncoder().encode(texts[:1])",
     "first fit, encoding included": f"{TEXTS}import embedtopics as et; "
     "et.TopicModel(random_state=42).fit(texts)",
-    "`embedtopics demo`": "import sys, time; from embedtopics.cli import main; "
+    "`embedtopics demo`": "import sys, time; from embedtopics.cli._app import main; "
     "sys.argv = ['embedtopics', 'demo', '--out', f'results-{time.time()}']; main()",
 }
 THEIRS = {"import": "from bertopic import BERTopic; import sentence_transformers"}

@@ -21,13 +21,13 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack, issparse
 
 from benchmarks.corpora import DATA
-from embedtopics.decisions import Decision
 from embedtopics.evaluation import evaluate_encoder, score_differences
 from embedtopics.evaluation._bootstrap import mean_of_values
 from embedtopics.evaluation._encoder_tasks import GradedPairs, SearchSet, TaskSet
 from embedtopics.evaluation._labels import fit_and_predict, neighbor_votes
 from embedtopics.evaluation._pairs import pair_class_scores, pair_similarities
 from embedtopics.evaluation._retrieval import rank_documents
+from embedtopics.results import Decision
 
 __all__ = ["TASKS", "InferencePairs", "LabelledTexts", "Translations", "main", "read_tasks"]
 

@@ -18,9 +18,8 @@ from scipy.sparse import csr_matrix
 from benchmarks.corpora import DATA
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
-from embedtopics import report
+from embedtopics import Corpus, report
 from embedtopics.clustering.results import Clustering
-from embedtopics.corpus import Corpus
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.terms._counts import count_terms
 from embedtopics.terms._stop_words import stop_words_for

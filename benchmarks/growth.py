@@ -69,7 +69,7 @@ def _documents(size: int) -> tuple[list[str], np.ndarray]:
         second = rows[others[rng.integers(len(others))]]["title"].split()
         texts.append(" ".join(first[: len(first) // 2 + 1] + second[len(second) // 2 :]))
     texts = [texts[place] for place in rng.permutation(len(texts))]
-    static = et.distill("all-MiniLM-L6-v2").encode(texts, show_progress=False)
+    static = et.training.distill("all-MiniLM-L6-v2").encode(texts, show_progress=False)
     turn, _ = np.linalg.qr(rng.normal(size=(384, static.shape[1])))
     return texts, static @ turn.T.astype(np.float32)
 

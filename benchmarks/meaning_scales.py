@@ -125,7 +125,7 @@ def of_seeds(texts: list[str], y: Any, sides: Any, encoder: str, n_draws: int) -
         et.probing.Scale(encoder=encoder),
         et.probing.Scale(encoder=encoder, layer=None),
     )
-    words = et.probing.Scale(encoder=et.FastTextEncoder(random_state=0))
+    words = et.probing.Scale(encoder=et.encoders.FastTextEncoder(random_state=0))
     rng, scores, checks, begin = np.random.default_rng(0), {}, [], time.perf_counter()
     for _ in range(n_draws):
         seeds = [list(rng.choice(pool, min(N_SEEDS, len(pool)), replace=False)) for pool in pools]

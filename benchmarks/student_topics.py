@@ -138,7 +138,7 @@ class _Teacher:
 
 def _student(teacher: _Teacher, texts: list[str], n_learned: int) -> tuple[np.ndarray, float]:
     """Return vectors by a student of the first texts by their content, and seconds."""
-    from embedtopics.corpus import Corpus
+    from embedtopics import Corpus
     from embedtopics.training import fit_static_student
 
     began = time.process_time()
@@ -149,7 +149,7 @@ def _student(teacher: _Teacher, texts: list[str], n_learned: int) -> tuple[np.nd
 
 
 def _distilled(texts: list[str]) -> tuple[np.ndarray, float]:
-    from embedtopics import distill
+    from embedtopics.training import distill
 
     began = time.process_time()
     vectors = distill("all-MiniLM-L6-v2", show_progress=False).encode(texts, show_progress=False)

@@ -13,13 +13,13 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
+from embedtopics import Corpus
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.comparison.results import Comparison, EncoderView, Move, Overlap
-from embedtopics.corpus import Corpus
-from embedtopics.decisions import Decision
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.results import Decision
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics._storage import read_arrays

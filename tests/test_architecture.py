@@ -11,7 +11,7 @@ SOURCES = {
 }
 TREES = {path: ast.parse(source) for path, source in SOURCES.items()}
 
-BASE = {"errors", "protocols", "decisions", "_utils", "corpus"}
+BASE = {"errors", "protocols", "results", "_utils", "corpus"}
 SUBPACKAGES = {path.parts[0] for path in TREES if len(path.parts) > 1}
 MAY_IMPORT = {
     "neighbors": set(),

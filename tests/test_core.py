@@ -67,7 +67,7 @@ NEEDS_MORE = """
 et.SentenceEncoder(runtime="torch").encode(["a"])
 et.SentenceEncoder(device="cuda").encode(["a"])
 et.SentenceEncoder("t5").encode(["a"])
-et.FastTextEncoder().fit(["some words"] * 9)
+et.encoders.FastTextEncoder().fit(["some words"] * 9)
 et.training.fit("all-MiniLM-L6-v2", pairs, out="o")
 et.training.fit_nli("all-MiniLM-L6-v2", [(*pair, n % 3) for n, pair in enumerate(pairs)], out="o")
 et.training.fit_triplets("all-MiniLM-L6-v2", [(*pair, "c") for pair in pairs], out="o")
@@ -115,7 +115,7 @@ pairs = list(zip(texts, texts[1:]))
 for line in {NEEDS_MORE.strip().splitlines()}:
     try:
         exec(line)
-    except et.MissingExtraError as error:
+    except et.errors.MissingExtraError as error:
         print(error)
     else:
         print("ran:", line)

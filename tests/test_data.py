@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from embedtopics import Corpus
 from embedtopics._utils.folders import demo_path
-from embedtopics.corpus import Corpus
 from tests.factories import python
 
 README = (demo_path().parent / "README.md").read_text("utf-8")

@@ -28,15 +28,15 @@ new = ["plum pie", "train line"]
 # Work of the first process, then what the first process and its copies answer.
 MODELS = """
 model = et.TopicModel(languages=["en"], random_state=0).fit(texts, embeddings=vectors)
-classifier = et.TextClassifier(et.RandomProjectionEncoder(64)).fit(texts, classes)
+classifier = et.TextClassifier(et.encoders.RandomProjectionEncoder(64)).fit(texts, classes)
 index = et.SearchIndex.build(
-    texts, tempfile.mkdtemp() + "/index", encoder=et.RandomProjectionEncoder(64)
+    texts, tempfile.mkdtemp() + "/index", encoder=et.encoders.RandomProjectionEncoder(64)
 )
 
 def answer():
     fitted = et.TopicModel(languages=["en"], random_state=0).fit(texts, embeddings=vectors)
     sparse = et.TopicModel("tfidf", random_state=0).fit(texts)
-    trained = et.TextClassifier(et.RandomProjectionEncoder(64)).fit(texts, classes)
+    trained = et.TextClassifier(et.encoders.RandomProjectionEncoder(64)).fit(texts, classes)
     found = [index.search(new, 3, mode).hits for mode in ("lexical", "dense", "hybrid")]
     return {
         "predict": model.predict(new, embeddings=vectors[:2]).tolist(),

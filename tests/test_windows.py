@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus
 from embedtopics.corpus._windows import sentence_starts, windows
 from embedtopics.errors import InputError
 

@@ -129,7 +129,8 @@ def count(kind: str, folder: Path) -> dict[str, Any]:
 
 def cache(kind: str, folder: Path) -> dict[str, Any]:
     """Time one encoding of all texts, through the cache or past it."""
-    from embedtopics import CachedEncoder, SentenceEncoder
+    from embedtopics import SentenceEncoder
+    from embedtopics.encoders import CachedEncoder
 
     texts = json.loads((folder / "texts.json").read_text("utf-8"))["texts"]
     encoder = SentenceEncoder(precision="float32", local_files_only=True)

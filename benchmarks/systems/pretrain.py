@@ -177,7 +177,7 @@ def word_vectors(tests: dict[str, Any], texts: list[str]) -> list[dict[str, Any]
     """Learn fastText vectors of the same text, and score their averages."""
     from score_encoders import scores_of
 
-    from embedtopics import FastTextEncoder
+    from embedtopics.encoders import FastTextEncoder
 
     return scores_of([FastTextEncoder(WIDTH).fit(texts)], tests)
 

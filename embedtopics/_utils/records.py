@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from embedtopics.decisions import Decision
 from embedtopics.errors import CorruptFileError
+from embedtopics.results import Decision
 
 LONGEST_PROBLEM = 300
 """Characters of the description of a problem, which may quote names of the untrusted JSON."""

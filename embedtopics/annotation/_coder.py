@@ -30,7 +30,7 @@ from embedtopics.annotation._codebook import (
     spell_name,
 )
 from embedtopics.annotation.results import Coding
-from embedtopics.corpus import Corpus
+from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._texts import harmless, replace_surrogates
 from embedtopics.errors import InputError
 from embedtopics.inference.results import PredictedLabel

@@ -24,13 +24,13 @@ from embedtopics.annotation.results import (
 from embedtopics.classification import TextClassifier
 from embedtopics.classification._prevalence import measure, predict_corpus
 from embedtopics.classification._targets import without_rare_labels
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import Alpha, krippendorff_alpha
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.inference import Measurement
 from embedtopics.inference.results import MeasuredShares
 from embedtopics.protocols import BoolArray, Float64Array
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -30,13 +30,13 @@ from embedtopics.annotation._journal_lines import write_lines
 from embedtopics.annotation._loop import STRATEGIES, STREAMS, TeachingLoop
 from embedtopics.annotation._state import StudyState, StudyTexts
 from embedtopics.annotation.results import AnnotatorAgreement, Stopping, StudyReport, TextToLabel
-from embedtopics.corpus import Corpus
+from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._table_files import write_table
 from embedtopics.corpus._texts import replace_surrogates
-from embedtopics.decisions import Decision, Exported
 from embedtopics.errors import InputError
 from embedtopics.inference import shares
 from embedtopics.inference.results import PredictedLabel
+from embedtopics.results import Decision, Exported
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,7 +24,7 @@ from embedtopics.classification._heads import (
 )
 from embedtopics.classification._pairs import PairEncoder, joined_pairs, split_pairs
 from embedtopics.classification._targets import read_targets
-from embedtopics.corpus import Corpus
+from embedtopics.corpus._corpus import Corpus
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows

@@ -13,7 +13,7 @@ import pandas as pd
 from embedtopics._utils.checks import checked_count, is_whole, resolve_seed
 from embedtopics.annotation._codebook import Label, StudyDesign, permanent_numbers
 from embedtopics.annotation._project import AnnotationProject
-from embedtopics.corpus import Corpus
+from embedtopics.corpus._corpus import Corpus
 from embedtopics.errors import InputError
 from embedtopics.evaluation._sheets import Sheet, score_sheet
 from embedtopics.evaluation.results import SheetScore

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from embedtopics._utils.display import Displayed
-from embedtopics.decisions import Decision
 from embedtopics.evaluation.results import ScoreTable
 from embedtopics.inference.results import MeasuredShares
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -40,12 +40,12 @@ from embedtopics.classification._targets import (
 )
 from embedtopics.classification.results import RiskCoverage
 from embedtopics.corpus._alignment import align_values
-from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._cache import keys_of
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array
+from embedtopics.results import Decision
 
 METHODS = ("frozen", "few_shot", "fine_tune", "auto")
 

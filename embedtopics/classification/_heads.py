@@ -14,11 +14,11 @@ import numpy.typing as npt
 from embedtopics._utils.checks import checked_between
 from embedtopics.classification.results import RiskCoverage
 from embedtopics.corpus._texts import normalize_text
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._labels import stratified_folds
 from embedtopics.evaluation._pairs import row_dots
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array
+from embedtopics.results import Decision
 
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Inverse strengths of the penalty in the cross-validation, for vectors of total variance 1."""

@@ -25,7 +25,6 @@ from embedtopics.classification._heads import (
 from embedtopics.classification._targets import LabelledTexts
 from embedtopics.corpus._columns import FIELD_SEPARATOR
 from embedtopics.corpus.results import Encoding
-from embedtopics.decisions import Decision
 from embedtopics.encoders._base import require_torch
 from embedtopics.encoders._contract import BaseEncoder, WrappedEncoder, forwarded
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
@@ -33,6 +32,7 @@ from embedtopics.encoders.sentence._running import read_together
 from embedtopics.encoders.sentence._torch import check_device
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
+from embedtopics.results import Decision
 from embedtopics.training._settings import TrainingSettings
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from embedtopics.classification._targets import read_targets
 from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._texts import TEXT
-from embedtopics.decisions import Decision
 from embedtopics.encoders._cache import keys_of
 from embedtopics.errors import InputError
 from embedtopics.inference import Measurement, shares
@@ -30,6 +29,7 @@ from embedtopics.inference._sample import Sample, balance_notes
 from embedtopics.inference._shares import groups_of
 from embedtopics.inference.results import MeasuredShare, MeasuredShares
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     import pandas as pd

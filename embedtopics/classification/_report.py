@@ -22,11 +22,11 @@ from embedtopics.classification._targets import (
     LabelledTexts,
 )
 from embedtopics.classification.results import ClassificationReport, Score
-from embedtopics.decisions import Decision
 from embedtopics.encoders._cache import keys_of
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     import pandas as pd

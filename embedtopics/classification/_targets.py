@@ -16,10 +16,10 @@ from embedtopics._utils.display import spell_count
 from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._classes import read_class, read_classes, with_types_of
 from embedtopics.corpus._texts import normalize_text
-from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
 from embedtopics.errors import InputError, name_rows
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     import pandas as pd

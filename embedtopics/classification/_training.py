@@ -40,11 +40,11 @@ from embedtopics.classification._pairs import (
     load_trained,
 )
 from embedtopics.classification._targets import LabelledTexts
-from embedtopics.decisions import Decision
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
+from embedtopics.results import Decision
 from embedtopics.training._examples import Examples
 from embedtopics.training._settings import (
     TrainingSettings,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from embedtopics.classification import TextClassifier
-    from embedtopics.corpus import Corpus
+    from embedtopics.corpus._corpus import Corpus
 
 app = Commands(
     help="Classify texts, evaluate classifiers, and estimate the prevalence of classes.",
@@ -74,7 +74,7 @@ def predict(
 ) -> None:
     """Predict the class of each text of a file; `batch classify` does so in shards."""
     from embedtopics.classification import TextClassifier, classify
-    from embedtopics.corpus import Corpus
+    from embedtopics.corpus._corpus import Corpus
 
     show.check_outputs(out)
     table = classify(TextClassifier.load(model), Corpus(file, text, id))
@@ -145,7 +145,7 @@ def prevalence(
 ) -> None:
     """Estimate the prevalence of each class, corrected by labels of a random sample."""
     from embedtopics import classification, plots
-    from embedtopics.corpus import Corpus
+    from embedtopics.corpus._corpus import Corpus
 
     show.check_outputs(out, figure)
     corpus = Corpus(file, text, time=time, group=group)
@@ -178,7 +178,7 @@ def _print_shares(estimates: Any, width: float | None) -> None:
 
 def _labelled(file: Path, text: str | None, label: str) -> tuple[list[str], list[Any]]:
     """Return the texts of a file and their labels, None if a text has none."""
-    from embedtopics.corpus import Corpus
+    from embedtopics.corpus._corpus import Corpus
 
     corpus = Corpus(file, text)
     return list(corpus.texts), _labels(corpus, label)
@@ -215,7 +215,7 @@ def annotate(
     from embedtopics._utils.folders import parse_json, read_regular
     from embedtopics._utils.local_server import require_server
     from embedtopics.annotation import AnnotationProject, serve
-    from embedtopics.corpus import Corpus
+    from embedtopics.corpus._corpus import Corpus
 
     show.check_target(report, show.PAGE, "--report")
     if report is None:

@@ -182,7 +182,7 @@ def verify(
     encoder: opt.EncoderName = None,
 ) -> None:
     """Analyse a study again, and say what comes out as it was saved."""
-    from embedtopics.corpus import Corpus
+    from embedtopics.corpus._corpus import Corpus
     from embedtopics.topics import verify as verify_study
 
     texts = None if corpus is None else Corpus.from_file(corpus, text=text)

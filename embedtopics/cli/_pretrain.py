@@ -25,7 +25,7 @@ def tokens(
 ) -> None:
     """Show how the tokenizer of an encoder splits the words of a file."""
     from embedtopics import plots
-    from embedtopics.corpus import Corpus
+    from embedtopics.corpus._corpus import Corpus
     from embedtopics.pretraining import tokenizer_report
 
     show.check_outputs(out, figure)
@@ -64,7 +64,7 @@ def pretrain(
     To measure whether it improved, give pairs with scores as --test, or documents with classes as
     --corpus and --classes.
     """
-    from embedtopics.corpus import Corpus
+    from embedtopics.corpus._corpus import Corpus
     from embedtopics.pretraining import extend_vocabulary
     from embedtopics.pretraining import pretrain as pretrain_encoder
     from embedtopics.training import compare_before_after

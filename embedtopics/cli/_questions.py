@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from embedtopics.decisions import Decision
+    from embedtopics.results import Decision
     from embedtopics.topics.trends.results import TopicGroups, TopicTrends
 
 

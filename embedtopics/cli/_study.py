@@ -172,7 +172,7 @@ def _corpus(plan: Path, content: Mapping[str, Any]) -> tuple[Corpus, dict[str, i
     """Return the texts without the excluded rows, and how many each rule excludes."""
     import numpy as np
 
-    from embedtopics.corpus import Corpus
+    from embedtopics.corpus._corpus import Corpus
 
     options = {name: content[name] for name in COLUMNS if name in content}
     corpus = Corpus.from_file(plan.parent / content["corpus"], **options)

@@ -17,7 +17,7 @@ from embedtopics.cli import _options as opt
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
-    from embedtopics.corpus import Corpus
+    from embedtopics.corpus._corpus import Corpus
     from embedtopics.encoders._contract import BaseEncoder
     from embedtopics.topics import TopicModel
 
@@ -48,7 +48,7 @@ def topics(
     random_state: opt.RandomState = 42,
 ) -> None:
     """Find the topics of a file of documents."""
-    from embedtopics.corpus import Corpus
+    from embedtopics.corpus._corpus import Corpus
     from embedtopics.topics import SeedWords, TopicModel
     from embedtopics.topics._clusters import Resolution
 
@@ -176,7 +176,7 @@ def demo(
 ) -> None:
     """Find the topics of the bundled corpus: short texts in English, French or both."""
     from embedtopics._utils.folders import demo_path
-    from embedtopics.corpus import Corpus
+    from embedtopics.corpus._corpus import Corpus
     from embedtopics.topics import TopicModel
 
     corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
@@ -193,8 +193,7 @@ def inspect(
     sample: Annotated[int | None, Option(min=2, help="Also map a sample of this size.")] = None,
 ) -> None:
     """Inspect a file: columns, languages, truncated texts, and the time that a fit would take."""
-    from embedtopics.corpus import Corpus
-    from embedtopics.corpus._corpus import require_text
+    from embedtopics.corpus._corpus import Corpus, require_text
     from embedtopics.encoders._base import MULTILINGUAL
     from embedtopics.encoders._registry import resolve_encoder
     from embedtopics.topics import inspect_corpus

@@ -250,7 +250,7 @@ def run_training(
 ) -> None:
     """Train with a function of `embedtopics.training`, draw the curves and print the report."""
     from embedtopics import training
-    from embedtopics.corpus import Corpus
+    from embedtopics.corpus._corpus import Corpus
 
     if (file := options.corpus) is not None:
         keywords["corpus"] = Corpus.from_file(file, text=options.text, encoding=options.encoding)

@@ -32,13 +32,13 @@ from embedtopics.comparison._vectors import (
 from embedtopics.comparison.results import Comparison, EncoderView
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus.results import DistinctDocuments, LanguageShares
-from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.evaluation._labels import Groups, groups_of, scored_classes
 from embedtopics.protocols import RandomState
 from embedtopics.reduction._components import principal_start
 from embedtopics.reduction._fuzzy import positive_edges
 from embedtopics.reduction._layout import edge_schedule, layout
+from embedtopics.results import Decision, counted
 from embedtopics.terms._counts import count_by_topic, count_terms
 from embedtopics.terms._keywords import keywords, unique_labels
 from embedtopics.terms._languages import detect_languages, main_languages

@@ -13,7 +13,6 @@ from embedtopics._utils.display import excerpt
 from embedtopics.comparison._maps import displacement
 from embedtopics.comparison._vectors import Vectors
 from embedtopics.comparison.results import Comparison, Move, Overlap
-from embedtopics.decisions import Decision
 from embedtopics.evaluation._bootstrap import (
     bounded_interval,
     interval,
@@ -29,6 +28,7 @@ from embedtopics.evaluation._maps import (
 )
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array
+from embedtopics.results import Decision
 from embedtopics.terms._weighting import log_odds
 from embedtopics.terms.results import TermCounts
 

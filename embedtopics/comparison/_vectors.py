@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import LanguageShares
-from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder, as_encoder, can_encode
 from embedtopics.encoders._registry import GIVEN, describe_encoder, resolve_encoder
@@ -21,6 +20,7 @@ from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_partial_graph, build_sparse_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.results import Decision, counted
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.corpus.results import DistinctDocuments
-from embedtopics.decisions import Decision
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int32Array
+from embedtopics.results import Decision
 from embedtopics.terms.results import TermCounts, TokenStream
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from embedtopics.corpus._texts import compose, is_missing, replace_surrogates
-from embedtopics.decisions import Decision
+from embedtopics.results import Decision
 
 # What pandas.read_csv takes for a missing value, blank cells aside; "none" and "na" may be classes.
 MISSING_CLASSES = frozenset(

@@ -27,8 +27,8 @@ from embedtopics.corpus._texts import (
     read_texts,
     replace_surrogates,
 )
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, name_rows
+from embedtopics.results import Decision
 
 # In order of preference.
 _TEXT_NAMES = (

@@ -26,8 +26,8 @@ from embedtopics.corpus._texts import (
 )
 from embedtopics.corpus._windows import PASSAGE_COLUMNS, split_into_passages
 from embedtopics.corpus.results import DistinctDocuments
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
+from embedtopics.results import Decision
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)

@@ -17,8 +17,8 @@ import pandas as pd
 
 from embedtopics.corpus._classes import is_absent
 from embedtopics.corpus._texts import is_missing
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, name_rows
+from embedtopics.results import Decision
 
 MOST_CHARACTERS = 100
 """Characters of a date; one with the names of its day, month and time zone has up to 70."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from embedtopics.decisions import Decision
+from embedtopics.results import Decision
 
 _REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
 

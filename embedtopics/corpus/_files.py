@@ -36,8 +36,8 @@ from embedtopics.corpus.readers._parquet import read_parquet
 from embedtopics.corpus.readers._pdf import read_pdf
 from embedtopics.corpus.readers._tei import read_xml
 from embedtopics.corpus.readers._workbook import read_workbook
-from embedtopics.decisions import Decision
 from embedtopics.errors import EmbedTopicsError, InputError, Remedy
+from embedtopics.results import Decision
 
 TABLES: dict[str, Callable[[File, str, int | None], DocumentTable]] = {
     ".csv": read_csv,

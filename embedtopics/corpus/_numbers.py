@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from embedtopics.corpus._classes import is_absent
-from embedtopics.decisions import Decision
+from embedtopics.results import Decision
 
 LARGEST_INTEGER = 2**63 - 1
 """The largest integer of 64 bits."""

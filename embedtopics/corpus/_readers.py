@@ -8,8 +8,8 @@ import pandas as pd
 
 from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._numbers import integers_with_gaps
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
+from embedtopics.results import Decision
 
 
 @dataclass(frozen=True, eq=False)

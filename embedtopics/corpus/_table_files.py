@@ -17,8 +17,8 @@ import pandas as pd
 from embedtopics._utils.checks import require
 from embedtopics._utils.folders import replacing_file, replacing_folder, write_manifest
 from embedtopics.corpus._texts import distinct_names, replace_surrogates
-from embedtopics.decisions import Decision, Exported
 from embedtopics.errors import InputError
+from embedtopics.results import Decision, Exported
 
 KIND, FORMAT = "embedtopics export", 1
 SUFFIXES = ("xlsx", "csv", "tsv", "parquet", "jsonl")

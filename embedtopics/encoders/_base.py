@@ -18,8 +18,8 @@ import numpy as np
 from embedtopics._utils.checks import require
 from embedtopics._utils.folders import parse_json
 from embedtopics.corpus.results import LanguageShares
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, ModelLoadError
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.display import one_line
-from embedtopics.decisions import Decision
 from embedtopics.encoders._base import unit_vectors
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._similarity import NAMES
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
+from embedtopics.results import Decision
 
 # Number of texts whose given vectors are compared with their encodings, and the fewest.
 N_ORDERED = 32

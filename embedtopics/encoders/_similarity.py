@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from embedtopics.decisions import Decision
+from embedtopics.results import Decision
 
 NAMES = {"dot": "dot product", "euclidean": "Euclidean distance", "manhattan": "Manhattan distance"}
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from embedtopics._utils.checks import resolve_seed
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import (
     N_RESAMPLES,
@@ -32,6 +31,7 @@ from embedtopics.evaluation._pairs import (
 from embedtopics.evaluation._retrieval import measure_rankings, rank_documents
 from embedtopics.evaluation.results import EncoderScores, Estimate, TaskScore
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     import pandas as pd

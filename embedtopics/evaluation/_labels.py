@@ -21,10 +21,10 @@ from embedtopics.corpus._alignment import as_series
 from embedtopics.corpus._classes import read_classes
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import DistinctDocuments
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._pairs import row_dots
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

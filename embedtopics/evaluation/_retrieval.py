@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, is_number, resolve_seed
 from embedtopics._utils.machine import one_blas_thread
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import means_of_columns
 from embedtopics.evaluation._files import Judgements, read_qrels
@@ -24,6 +23,7 @@ from embedtopics.evaluation.results import (
     RetrievalScores,
 )
 from embedtopics.protocols import Float64Array, Int64Array, RandomState
+from embedtopics.results import Decision
 from embedtopics.retrieval.results import SearchHits
 
 SIMILARITIES_AT_ONCE = 8_000_000

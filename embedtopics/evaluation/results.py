@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.display import Displayed, html_table
-from embedtopics.decisions import Decision
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     import pandas as pd

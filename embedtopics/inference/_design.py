@@ -21,9 +21,9 @@ import pandas as pd
 from embedtopics._utils.display import one_line
 from embedtopics.corpus._classes import spell_class
 from embedtopics.corpus._dates import read_dates
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     from formulaic.parser.types import Factor, Term

@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from embedtopics._utils.display import spell_count
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.inference._design import TOLERANCE, Design, find_dependence
 from embedtopics.inference._equations import Equations
 from embedtopics.inference._sample import Sample
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
+from embedtopics.results import Decision
 
 MIN_RARE = 5
 """Gold rows of the rarer kind in a level below which half a row more of each kind counts."""

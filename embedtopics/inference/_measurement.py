@@ -15,11 +15,11 @@ from embedtopics._utils.checks import checked_choice, is_number, resolve_seed
 from embedtopics._utils.display import spell_count
 from embedtopics.corpus._alignment import VALUE_OF_ROW, align_values, as_series
 from embedtopics.corpus._classes import read_classes, with_types_of
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.inference._sample import Sample, balance_notes
 from embedtopics.inference.results import PredictedLabel
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     from embedtopics.topics.results import TopicResult

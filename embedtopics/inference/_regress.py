@@ -12,7 +12,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.checks import checked_between, checked_choice
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.inference._design import Design, make_design, parse_covariates
 from embedtopics.inference._equations import (
@@ -33,6 +32,7 @@ from embedtopics.inference._measurement import Measurement
 from embedtopics.inference._sample import Sample
 from embedtopics.inference.results import Regression
 from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.results import Decision
 
 N_DRAWS = 50
 FAMILIES = ("linear", "logistic", "multinomial", "poisson")

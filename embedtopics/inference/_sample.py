@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, ndtr
 
-from embedtopics.decisions import Decision
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
+from embedtopics.results import Decision
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,13 +13,13 @@ from scipy.special import ndtri, stdtrit
 from embedtopics._utils.checks import checked_between, checked_choice, checked_count
 from embedtopics._utils.display import spell_count
 from embedtopics.corpus._classes import spell_class
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.inference._measurement import Measurement
 from embedtopics.inference._sample import Sample
 from embedtopics.inference.results import LabelPlan, MeasuredShare, MeasuredShares, Variance
 from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.results import Decision
 
 PERIODS = {"year": "Y", "quarter": "Q", "month": "M", "week": "W", "day": "D"}
 

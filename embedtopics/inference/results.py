@@ -12,10 +12,10 @@ from scipy.special import ndtr, ndtri
 
 from embedtopics._utils.checks import checked_between
 from embedtopics._utils.display import Displayed
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation.results import ScoreTable
 from embedtopics.protocols import Float64Array
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     import pandas as pd

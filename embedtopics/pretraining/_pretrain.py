@@ -18,7 +18,6 @@ from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
 from embedtopics.corpus._corpus import Corpus, require_text
-from embedtopics.decisions import Decision
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.errors import InputError
 from embedtopics.pretraining._blocks import (
@@ -30,6 +29,7 @@ from embedtopics.pretraining._blocks import (
 )
 from embedtopics.pretraining._masking import MASKINGS, RandomMasking, Replacements
 from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.results import Decision
 from embedtopics.training._compare import compare_before_after, corpus_texts, judge
 from embedtopics.training._examples import Examples
 from embedtopics.training._figures import Figure, compare_scores, ratio

@@ -18,7 +18,6 @@ import numpy as np
 from embedtopics._utils.display import progress_bar
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._base import require_torch, slabs
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_json
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
@@ -27,6 +26,7 @@ from embedtopics.encoders.sentence._torch import silent_transformers
 from embedtopics.errors import InputError, Remedy
 from embedtopics.pretraining._report import cut_words, folds_case, tokenizer_report
 from embedtopics.pretraining.results import ExtendedVocabulary, TokenizerReport
+from embedtopics.results import Decision, counted
 from embedtopics.training.objectives._trainable import KIND, model_of, transformer_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from embedtopics._utils.display import Displayed
-from embedtopics.decisions import Decision
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,6 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.machine import one_blas_thread
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import (
     N_RESAMPLES,
@@ -21,6 +20,7 @@ from embedtopics.probing._layers import Space, lengths_of, open_space
 from embedtopics.probing.results import Contextualization, GeometryScore, HiddenStates
 from embedtopics.probing.words._uses import numbered, refuse_texts, types_of
 from embedtopics.protocols import Float64Array, Int64Array, RandomState
+from embedtopics.results import Decision
 
 MAX_USES, N_WORDS, N_SENTENCES = 20, 1000, 1000
 """Uses of a word, words and sentences that are compared for contextualization."""

@@ -37,7 +37,6 @@ from embedtopics._utils.folders import (
     replacing_folder,
     write_manifest,
 )
-from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._base import load_error, readable, require_torch
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._checkpoint import Recipe
@@ -63,6 +62,7 @@ from embedtopics.probing._plan import (
 )
 from embedtopics.probing.results import HiddenStates
 from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.results import Decision, counted
 
 if TYPE_CHECKING:
     import torch

@@ -15,10 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from embedtopics._utils.checks import is_whole, resolve_seed
 from embedtopics._utils.machine import one_blas_thread
-from embedtopics.corpus import Corpus
 from embedtopics.corpus._alignment import align_values
-from embedtopics.corpus._corpus import require_text
-from embedtopics.decisions import Decision, counted
+from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.encoders._base import unit_vectors
 from embedtopics.encoders._contract import BaseEncoder, can_encode
 from embedtopics.encoders._registry import resolve_encoder
@@ -30,6 +28,7 @@ from embedtopics.probing._plan import word_spans
 from embedtopics.probing.results import Positions, intervals
 from embedtopics.probing.words._uses import similar_words, word_key
 from embedtopics.protocols import Float64Array, Int64Array, RandomState
+from embedtopics.results import Decision, counted
 
 if TYPE_CHECKING:
     from embedtopics.topics.results import TopicResult

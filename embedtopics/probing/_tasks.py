@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, TypeVar
 from embedtopics._utils.checks import checked_choice, resolve_seed
 from embedtopics.corpus._classes import spell_class
 from embedtopics.corpus._texts import normalize_text
-from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.evaluation._files import TableFile
 from embedtopics.probing.results import ProbeTask, Sentence, Treebank
 from embedtopics.protocols import RandomState
+from embedtopics.results import Decision, counted
 
 PARTS = ("train", "dev", "test")
 SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}

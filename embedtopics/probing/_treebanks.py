@@ -13,9 +13,9 @@ from typing import Any
 
 from embedtopics._utils.checks import require
 from embedtopics.corpus.readers._opening import File, check_path, open_binary
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.probing.results import Sentence, Treebank
+from embedtopics.results import Decision
 
 COLUMNS = ("lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 """Names of the columns after the number and the form of a word."""

@@ -10,13 +10,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.display import Displayed, excerpt
-from embedtopics.corpus import Corpus
 from embedtopics.corpus._alignment import align_values
-from embedtopics.decisions import Decision
+from embedtopics.corpus._corpus import Corpus
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_means
 from embedtopics.evaluation.results import Estimate, ScoreTable
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     from embedtopics.inference import Measurement

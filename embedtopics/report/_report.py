@@ -74,7 +74,7 @@ def write_report(
     validation : sequence of SheetScore
         Only for topics: the scores of answers of people to `topics.validation_sheets`.
     choices, verification : Specifications, Verification, optional
-        Only for topics: see `topics.specifications` and `embedtopics.verify`.
+        Only for topics: see `topics.specifications` and `embedtopics.topics.verify`.
 
     Returns
     -------
@@ -192,7 +192,7 @@ CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "measures": ("topics.report_card", lambda value: "measure" in getattr(value, "columns", ())),
     "validation": ("evaluation.score_sheet, in a list", _are_scores),
     "choices": ("topics.specifications", lambda value: isinstance(value, Specifications)),
-    "verification": ("embedtopics.verify", lambda value: isinstance(value, Verification)),
+    "verification": ("embedtopics.topics.verify", lambda value: isinstance(value, Verification)),
 }
 """The function whose results each check of topics shows, and the test of its type."""
 

@@ -16,11 +16,11 @@ from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import Displayed, excerpt, spell_count
 from embedtopics.corpus._classes import spell_column
 from embedtopics.corpus._texts import EMPTY, MISSING
-from embedtopics.decisions import Decision
 from embedtopics.evaluation.results import SheetScore
 from embedtopics.plots._colors import topic_colors
 from embedtopics.protocols import BoolArray
 from embedtopics.report._documents import Section, Table, asset, fill, text
+from embedtopics.results import Decision
 from embedtopics.topics.results import Edit, Reason, Topic, TopicResult
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from embedtopics.corpus._alignment import align_frame
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._texts import TEXT
 from embedtopics.corpus._windows import split_into_passages
-from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._order import check_order, require_cosine
@@ -28,6 +27,7 @@ from embedtopics.encoders._registry import describe_encoder, resolve_encoder
 from embedtopics.encoders.words._storage import save_words
 from embedtopics.errors import EmbedTopicsError, InputError, Remedy
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+from embedtopics.results import Decision, counted
 from embedtopics.retrieval._bm25 import LexicalSettings, build_lexical, lexical_settings
 from embedtopics.retrieval._reader import IndexReader, checked_vectors, encode_texts, write_sum
 from embedtopics.retrieval.dense._build import MIN_RECALL, build_dense

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.corpus._columns import read_id
-from embedtopics.decisions import Decision
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.errors import InputError
+from embedtopics.results import Decision
 from embedtopics.retrieval import _build
 from embedtopics.retrieval._build import BuildOptions, as_list, read_documents, read_more
 from embedtopics.retrieval._export import export_parquet

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from embedtopics.decisions import Decision
 from embedtopics.protocols import FloatArray
+from embedtopics.results import Decision
 from embedtopics.retrieval._bm25 import LexicalSearcher
 from embedtopics.retrieval._query import ParsedQuery
 from embedtopics.retrieval._reader import IndexVersion

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.checks import checked_count, is_number
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_graph
 from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.results import Decision
 from embedtopics.retrieval._reader import (
     Allowed,
     DocumentRemoved,

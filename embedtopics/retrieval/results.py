@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from embedtopics._utils.display import Displayed, excerpt, html_table
-from embedtopics.decisions import Decision
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,8 +20,8 @@ from itertools import pairwise
 from threading import Lock
 from typing import Any
 
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
+from embedtopics.results import Decision
 from embedtopics.terms.results import WordRules
 
 _LIBRARIES = {

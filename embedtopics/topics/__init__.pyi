@@ -8,6 +8,8 @@ from ._resolution import levels as levels
 from ._resolution import suggest_resolution as suggest_resolution
 from ._resolution import with_stability as with_stability
 from ._specifications import specifications as specifications
+from ._stages import ClassTfidf as ClassTfidf
+from ._stages import DensityClusterer as DensityClusterer
 from ._storage import load_result as load_result
 from ._storage import save_result as save_result
 from ._storage import without_texts as without_texts

@@ -16,9 +16,9 @@ from embedtopics._utils.display import excerpt, spell_count
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus._texts import repeated_lines
 from embedtopics.corpus.results import DistinctDocuments
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
+from embedtopics.results import Decision
 from embedtopics.terms._counts import count_by_topic, count_terms
 from embedtopics.terms._keywords import keywords, unique_labels
 from embedtopics.terms._languages import language_of

@@ -13,12 +13,12 @@ import numpy as np
 
 from embedtopics._utils.display import spell_count
 from embedtopics.corpus.results import DistinctDocuments, Encoding, LanguageShares
-from embedtopics.decisions import Decision
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders.sentence._encoder import UNREAD
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray
+from embedtopics.results import Decision
 from embedtopics.terms._phrases import phrases_of
 from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms.results import TermCounts

@@ -18,7 +18,6 @@ from embedtopics._utils.checks import checked_choice, checked_count, resolve_see
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._named import CLUSTERERS, named_clusterer
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.decisions import Decision
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import EmbedTopicsError, InputError, Remedy
@@ -33,6 +32,7 @@ from embedtopics.protocols import (
 )
 from embedtopics.reduction._components import SMOOTHED_COMPONENTS
 from embedtopics.reduction._named import REDUCERS, named_reducer
+from embedtopics.results import Decision
 from embedtopics.terms._counts import checked_ngram_range, checked_stop_words
 from embedtopics.terms._languages import checked_languages
 from embedtopics.terms._rules import checked_words

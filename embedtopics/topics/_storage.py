@@ -46,10 +46,10 @@ from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._table_files import storable, unique_names
 from embedtopics.corpus._texts import TEXT, content_ids, read_texts
 from embedtopics.corpus.results import DistinctDocuments
-from embedtopics.decisions import Decision
 from embedtopics.errors import CorruptFileError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray
+from embedtopics.results import Decision
 from embedtopics.terms.results import TermCounts, TokenStream, WordRules
 from embedtopics.topics._describe import LEFT_OUT, TEXTS
 from embedtopics.topics._records import ResultRecord, ResultWordsRecord

@@ -20,7 +20,6 @@ from embedtopics.corpus._classes import spell_class
 from embedtopics.corpus._table_files import format_of, write_tables
 from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.corpus._windows import PASSAGE_COLUMNS
-from embedtopics.decisions import Exported
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import agreement
 from embedtopics.evaluation._bootstrap import interval, resampled_means
@@ -35,6 +34,7 @@ from embedtopics.evaluation._sheets import (
 )
 from embedtopics.evaluation.results import SheetScore
 from embedtopics.protocols import Float64Array, RandomState
+from embedtopics.results import Exported
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._representative import best_terms
 from embedtopics.topics._describe import top_words

@@ -24,7 +24,6 @@ from embedtopics.clustering._resolution import automatic_min_cluster_size, place
 from embedtopics.corpus._alignment import align_frame
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Encoding
-from embedtopics.decisions import Decision
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._order import check_order
 from embedtopics.encoders._registry import (
@@ -38,6 +37,7 @@ from embedtopics.errors import InputError, Remedy
 from embedtopics.neighbors._graph import build_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int32Array, Int64Array
+from embedtopics.results import Decision
 from embedtopics.terms._representative import centroid
 from embedtopics.topics._describe import FITTED_ROWS, LEFT_OUT, TEXTS
 from embedtopics.topics._repetition import texts_to_learn

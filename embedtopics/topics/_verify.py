@@ -18,10 +18,10 @@ from embedtopics._utils.folders import MANIFEST, changed_files
 from embedtopics._utils.machine import package_versions
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.decisions import Decision
 from embedtopics.encoders._registry import GIVEN, encoder_from_settings
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder, FloatArray, Int64Array
+from embedtopics.results import Decision
 from embedtopics.topics._describe import LEFT_OUT, TEXTS, recorded_weighting
 from embedtopics.topics._model import NAMED, TopicModel
 from embedtopics.topics._propagation import find_documents

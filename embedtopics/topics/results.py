@@ -15,9 +15,9 @@ import pandas as pd
 from embedtopics._utils.display import Displayed, html_table, spell_count
 from embedtopics.clustering.results import NOISE, Clustering, Level, SpanningTree
 from embedtopics.corpus.results import DistinctDocuments
-from embedtopics.decisions import Decision
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array, TermWeighting
+from embedtopics.results import Decision
 from embedtopics.terms.results import TermCounts, TokenStream
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics.corpus._corpus import Corpus, require_text
-from embedtopics.decisions import Decision
 from embedtopics.encoders._contract import as_encoder
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.errors import InputError
@@ -22,6 +21,7 @@ from embedtopics.evaluation._labels import Groups, groups_of, neighbor_votes, sc
 from embedtopics.neighbors._graph import build_partial_graph
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array
+from embedtopics.results import Decision
 from embedtopics.training._examples import Examples
 from embedtopics.training._figures import (
     CONFIDENCE,

@@ -20,9 +20,9 @@ from embedtopics.corpus._columns import find_column, first_named, list_names, re
 from embedtopics.corpus._files import read_file
 from embedtopics.corpus._readers import DocumentTable, as_table, is_frame
 from embedtopics.corpus._texts import MISSING_MARKERS, TEXT, TextRows, normalize_text, read_texts
-from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError, Remedy, name_rows
 from embedtopics.protocols import Int64Array
+from embedtopics.results import Decision, counted
 
 _SIDES = "sentence1 sentence_1 sentence_a text1 text_1 text_a question1".split()
 _OTHERS = "sentence2 sentence_2 sentence_b text2 text_2 text_b question2".split()

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
-from embedtopics.decisions import Decision
 from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.results import Decision
 from embedtopics.training._examples import Examples, read_examples
 from embedtopics.training._settings import TrainingSettings, require_libraries
 from embedtopics.training._split import (

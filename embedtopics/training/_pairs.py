@@ -17,12 +17,12 @@ from embedtopics._utils.checks import checked_count, is_number, resolve_seed
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.corpus._windows import sentence_starts
-from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.errors import InputError
 from embedtopics.evaluation._pairs import row_dots
 from embedtopics.neighbors._graph import nearest, unit_rows
 from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.results import Decision, counted
 from embedtopics.training._examples import Examples, read_examples, text_key
 
 Pair = tuple[str, str, int]

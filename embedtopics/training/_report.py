@@ -36,9 +36,9 @@ from embedtopics._utils.folders import (
     replacing_folder,
     write_manifest,
 )
-from embedtopics.decisions import Decision
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, DEFAULT_REPOSITORY
 from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.results import Decision
 from embedtopics.training.results import Change, Curves, Diagnosis, Evidence, TrainingReport
 
 KIND = "embedtopics training report"

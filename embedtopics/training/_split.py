@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.checks import checked_between, checked_count, resolve_seed
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, Remedy, name_rows
 from embedtopics.protocols import Int64Array
+from embedtopics.results import Decision
 from embedtopics.training._examples import Examples, text_key
 from embedtopics.training.results import ExampleOverlap
 

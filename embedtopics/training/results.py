@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder, Float64Array, Int64Array
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from embedtopics import Corpus
 from embedtopics.annotation import AnnotationProject, Label, StudyDesign
 from embedtopics.annotation._codebook import permanent_numbers
-from embedtopics.corpus import Corpus
 from tests.annotation.conftest import code, full_disk
 from tests.factories import each, refuses
 

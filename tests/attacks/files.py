@@ -200,7 +200,9 @@ def of_environment() -> Iterator[Trial]:
         try:
             from embedtopics.encoders import CachedEncoder
 
-            return CachedEncoder(et.StaticEncoder(SAVED / "static")).encode(["a text"]).shape
+            return (
+                CachedEncoder(et.encoders.StaticEncoder(SAVED / "static")).encode(["a text"]).shape
+            )
         finally:
             os.environ["EMBEDTOPICS_CACHE"] = before
 

@@ -60,14 +60,14 @@ def of_states(folder: Path) -> Any:
 
 def of_cache(folder: Path) -> Any:
     """Encode beside a cache; what is damaged there is encoded again."""
-    plain = et.StaticEncoder(SAVED / "static")
+    plain = et.encoders.StaticEncoder(SAVED / "static")
     return CachedEncoder(plain, folder=folder).encode(TEXTS).tolist()
 
 
 USES: dict[str, Callable[[Path], Any]] = {
     "result": of_result, "index": of_index, "index-ivf": of_index,
-    "static": partial(of_encoder, et.StaticEncoder), "states-words": of_states,
-    "student": partial(of_encoder, et.StaticEncoder),
+    "static": partial(of_encoder, et.encoders.StaticEncoder), "states-words": of_states,
+    "student": partial(of_encoder, et.encoders.StaticEncoder),
     "tuned": partial(of_encoder, et.SentenceEncoder, runtime="torch"), "cache": of_cache,
 }  # fmt: skip
 

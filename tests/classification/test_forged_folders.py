@@ -40,7 +40,7 @@ def change_array(folder, name, array):
 
 @pytest.fixture
 def folder(tmp_path):
-    encoder = et.RandomProjectionEncoder(32)
+    encoder = et.encoders.RandomProjectionEncoder(32)
     et.TextClassifier(encoder).fit(TEXTS, CLASSES).save(tmp_path / "classifier")
     return tmp_path / "classifier"
 

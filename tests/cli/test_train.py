@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from embedtopics import training
-from embedtopics.decisions import Decision
 from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.results import Decision
 from embedtopics.training.results import Change, Diagnosis
 from tests.cli.running import refused, run
 from tests.encoders.conftest import WORDS

@@ -5,9 +5,9 @@ import pytest
 from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from embedtopics.clustering import DensityClusterer
 from embedtopics.clustering._density import cluster
 from embedtopics.evaluation import agreement
+from embedtopics.topics import DensityClusterer
 from tests.factories import refuses
 
 

@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from embedtopics.clustering import DensityClusterer
 from embedtopics.clustering._hierarchy import labels_at
 from embedtopics.clustering._resolution import (
     automatic_min_cluster_size,
@@ -12,6 +11,7 @@ from embedtopics.clustering._resolution import (
     topics_by_min_cluster_size,
 )
 from embedtopics.clustering._spanning_tree import spanning_tree
+from embedtopics.topics import DensityClusterer
 
 grids = hnp.arrays(
     np.int64, st.tuples(st.integers(2, 30), st.integers(1, 2)), elements=st.integers(0, 12)

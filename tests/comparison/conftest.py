@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
+from embedtopics import Corpus
 from embedtopics.comparison import compare
-from embedtopics.corpus import Corpus
 
 THEMES = ("fruit", "train", "chess")
 

@@ -4,8 +4,8 @@ import pytest
 from sklearn.metrics import f1_score, silhouette_score
 from sklearn.neighbors import KNeighborsClassifier
 
+from embedtopics import Corpus
 from embedtopics.comparison import compare, difference_table
-from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.evaluation._bootstrap import bounded_interval
 from embedtopics.evaluation._labels import groups_of, scored_classes

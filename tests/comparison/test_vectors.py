@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
+from embedtopics import Corpus
 from embedtopics.comparison import _vectors as module
 from embedtopics.comparison._vectors import make_vectors, neighbor_graph, open_encoders
-from embedtopics.corpus import Corpus
 from embedtopics.corpus.results import Encoding, LanguageShares
 from embedtopics.encoders import CachedEncoder
 from embedtopics.errors import InputError

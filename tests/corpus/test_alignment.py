@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics import Corpus, InputError, TextClassifier, TopicModel
+from embedtopics import Corpus, TextClassifier, TopicModel
 from embedtopics.corpus._alignment import align_values, as_series
+from embedtopics.errors import InputError
 from embedtopics.evaluation import agreement
 from embedtopics.evaluation._labels import groups_of
 from embedtopics.inference import Measurement

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus
 from embedtopics.errors import InputError
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus
 from embedtopics.corpus._corpus import require_text
 from embedtopics.errors import InputError
 from embedtopics.topics._inspection import guess_columns

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus
 from embedtopics.errors import InputError, MissingExtraError
 
 docx, lxml, openpyxl, pypdf = map(pytest.importorskip, ("docx", "lxml", "openpyxl", "pypdf"))

@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus
 from embedtopics.errors import InputError
 
 docx = pytest.importorskip("docx")

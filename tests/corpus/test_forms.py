@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics import Corpus, InputError
+from embedtopics import Corpus
+from embedtopics.errors import InputError
 from embedtopics.evaluation import read_pairs
 from embedtopics.evaluation._files import read_qrels
 from tests.factories import refuses

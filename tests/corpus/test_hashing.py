@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus
 from embedtopics.corpus._texts import (
     EMPTY,
     MISSING,

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus
 from embedtopics.corpus._files import read_file
 from embedtopics.corpus.readers import _opening, _workbook
 from embedtopics.corpus.readers._headers import MOST_COLUMNS, header_position

@@ -2,7 +2,7 @@
 
 import pytest
 
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus
 from embedtopics.errors import InputError
 
 pytest.importorskip("lxml")

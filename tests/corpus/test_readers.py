@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus
 from embedtopics.corpus.readers._delimited import sniff_delimiter
 from embedtopics.terms._languages import detect_languages
 

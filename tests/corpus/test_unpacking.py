@@ -8,7 +8,8 @@ import zipfile
 
 import pytest
 
-from embedtopics.corpus import Corpus, _files
+from embedtopics.corpus import _files
+from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.readers import _opening
 from embedtopics.errors import InputError
 

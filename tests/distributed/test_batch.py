@@ -161,7 +161,7 @@ def test_classes_are_those_of_the_classifier(fitted, tmp_path, here):
     _, _, frame = fitted
     labels = frame["source"].where(frame.index % 2 == 0, "press")
     texts = [f"{t} {s}" for t, s in zip(frame["body"], labels, strict=True)]
-    encoder = et.StaticEncoder(EMBED.encoder)
+    encoder = et.encoders.StaticEncoder(EMBED.encoder)
     model = et.TextClassifier(encoder).fit(texts, labels.tolist())
     model.save(tmp_path / "model")
     pd.DataFrame({"text": [*texts, None]}).to_parquet(tmp_path / "a.parquet", row_group_size=150)
@@ -265,7 +265,7 @@ def test_a_full_disk_stops_the_run_which_goes_on_later(whole, tmp_path, monkeypa
 
     with monkeypatch.context() as patch:
         patch.setattr(pq, "write_table", fills)
-        with pytest.raises(et.InputError, match="No space left"):
+        with pytest.raises(et.errors.InputError, match="No space left"):
             run_batch(job, manifest, tmp_path / "out", columns=COLUMNS)
     report = run_batch(job, manifest, tmp_path / "out", columns=COLUMNS)
     assert report.n_found == 3 and contents(tmp_path / "out") == files

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import embedtopics as et
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus
 from embedtopics.encoders import CachedEncoder
 from tests.factories import exact_encoder, refuses
 

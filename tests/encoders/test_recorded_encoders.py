@@ -76,12 +76,12 @@ def test_no_question_to_a_saved_result_runs_code(tmp_path, checkpoint_with_code,
 def test_no_question_to_a_saved_classifier_runs_code(tmp_path, checkpoint_with_code):
     checkpoint, ran = checkpoint_with_code
     folder = tmp_path / "classifier"
-    et.TextClassifier(et.RandomProjectionEncoder(32)).fit(TEXTS, CLASSES).save(folder)
+    et.TextClassifier(et.encoders.RandomProjectionEncoder(32)).fit(TEXTS, CLASSES).save(folder)
     record = {"name": str(checkpoint), "trust_remote_code": True}
     change(folder, "classifier.json", lambda content: content.update(encoder=record))
     with refuses("encoder"):
         et.TextClassifier.load(folder)
-    given = et.TextClassifier.load(folder, encoder=et.RandomProjectionEncoder(32))
+    given = et.TextClassifier.load(folder, encoder=et.encoders.RandomProjectionEncoder(32))
     assert given.predict(TEXTS[:2]).tolist() == CLASSES[:2]
     assert not ran.exists()
 
@@ -170,6 +170,6 @@ def test_an_absent_encoder_is_asked_for_when_it_is_used(tmp_path):
 
 
 def test_numbers_of_a_session_are_numbers_of_a_record():
-    encoder = et.RandomProjectionEncoder(np.int64(16))
+    encoder = et.encoders.RandomProjectionEncoder(np.int64(16))
     again = encoder_from_settings(encoder.settings)
     np.testing.assert_array_equal(again.encode(TEXTS), encoder.encode(TEXTS))

@@ -124,10 +124,10 @@ def test_small_doors(pair, tmp_path):
     documents = encoder.embed_documents(TEXTS)
     np.testing.assert_array_equal(np.float32(documents), encoder.encode_document(TEXTS))
     assert encoder.embed_query("a cat") == encoder.encode_query("a cat").tolist()
-    with pytest.raises(et.InputError, match="has no prompts; got 'query'; use prompt="):
+    with pytest.raises(et.errors.InputError, match="has no prompts; got 'query'; use prompt="):
         encoder.encode(TEXTS, prompt_name="query")
-    et.distill(encoder, dimensions=4).save(tmp_path / "static")
-    with pytest.raises(et.ModelLoadError, match=r"use StaticEncoder\('"):
+    et.training.distill(encoder, dimensions=4).save(tmp_path / "static")
+    with pytest.raises(et.errors.ModelLoadError, match=r"use StaticEncoder\('"):
         et.SentenceEncoder(tmp_path / "static")
 
 
@@ -175,7 +175,7 @@ def test_an_encoder_becomes_a_model_of_theirs(pair, wrapped):
     for options in ({}, {"prompt": "the cat "}):
         found, expected = wrapped.encode(TEXTS, **options), model.encode(TEXTS, **options)
         np.testing.assert_allclose(found, expected, atol=1e-5)
-    static = et.distill(encoder, dimensions=4)
+    static = et.training.distill(encoder, dimensions=4)
     theirs = et.training.to_sentence_transformer(static)
     np.testing.assert_allclose(theirs.encode(TEXTS), static.encode(TEXTS), atol=1e-6)
     with refuses("encoder"):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus
 from embedtopics.pretraining import RandomMasking, SelectiveMasking, SpanMasking, WholeWordMasking
 from embedtopics.pretraining._masking import Replacements, Tokens, shown_tokens, surface_of
 from tests.factories import refuses

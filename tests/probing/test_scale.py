@@ -165,7 +165,7 @@ def test_positions_within_topics_show_no_topic(frame, scale):
     np.testing.assert_allclose(means, 0, atol=1e-12)
     assert list(positions.corpus.metadata["topic"]) == list(topics)
     assert len(positions.by(["topic", "side"])) == 6
-    with pytest.raises(et.InputError, match="within"):
+    with pytest.raises(et.errors.InputError, match="within"):
         scale.positions(frame["text"][:9], within=Result)
 
 
@@ -185,7 +185,7 @@ def test_one_seed_a_side_has_no_interval_and_agreement_is_a_correlation(frame, s
     assert agreement.value == pytest.approx(np.corrcoef(*values)[0, 1])
     assert agreement.low < agreement.value <= agreement.high
     assert np.isnan(other.positions_.by("side").rows[0].low)
-    with pytest.raises(et.InputError, match="same texts"):
+    with pytest.raises(et.errors.InputError, match="same texts"):
         scale.positions_.agreement(other.positions(["apple", "rail"]))
 
 
@@ -218,7 +218,7 @@ def test_seed_texts_and_rows_without_text(frame):
     ],
 )
 def test_unusable_seeds_are_refused(frame, positive, negative, parameter, says):
-    with pytest.raises(et.InputError) as error:
+    with pytest.raises(et.errors.InputError) as error:
         Scale(positive, negative, encoder=Plane()).fit(list(frame["text"]))
     assert error.value.parameter == parameter and says in str(error.value)
 
@@ -232,7 +232,7 @@ def test_other_unusable_input_is_refused(frame):
         ("dense", Scale(FRUIT, TRAINS, encoder="tfidf"), (texts,)),
         ("left out for seeds", Scale(FRUIT, TRAINS, encoder=Plane()), (texts, np.ones(240))),
     ):
-        with pytest.raises(et.InputError, match=match):
+        with pytest.raises(et.errors.InputError, match=match):
             one.fit(*values)
 
 

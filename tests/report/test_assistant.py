@@ -10,8 +10,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from embedtopics import Corpus
 from embedtopics.cli._display import write_results_folder
-from embedtopics.corpus import Corpus
 from embedtopics.report._assistant import ANSWER, AssistantTools
 from embedtopics.retrieval import SearchIndex
 from tests.cli.running import refused

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from embedtopics.comparison.results import Overlap
-from embedtopics.decisions import Decision
 from embedtopics.evaluation._maps import chance_overlap
 from embedtopics.report._comparison import comparison_html
+from embedtopics.results import Decision
 from tests.factories import make_comparison
 from tests.report.test_explorer import about, column
 from tests.report.test_page import NASTY, check_that_nothing_is_loaded

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csc_matrix
 
-from embedtopics import report
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus, report
 from embedtopics.errors import MissingExtraError
 from embedtopics.report import _explorer
 from embedtopics.report._explorer import explorer_html

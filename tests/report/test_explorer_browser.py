@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics import report, topics
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus, report, topics
 from embedtopics.report import _explorer
 from embedtopics.report._documents import asset
 from tests.factories import make_result

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import embedtopics as et
-from embedtopics import topics
-from embedtopics.corpus import Corpus
-from embedtopics.decisions import Decision
+from embedtopics import Corpus, topics
 from embedtopics.report._study import methods_text
+from embedtopics.results import Decision
 from embedtopics.topics import ManualLabels, SeedWords, ZeroShot
 
 THEMES = ("apple orchard", "bishop chess", "train station")

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics import report
-from embedtopics.corpus import Corpus
-from embedtopics.decisions import Decision
+from embedtopics import Corpus, report
 from embedtopics.errors import InputError
 from embedtopics.report._explorer import explorer_html
+from embedtopics.results import Decision
 from embedtopics.topics.results import Edit
 from tests.factories import make_result, raising
 

@@ -1,6 +1,6 @@
 """Small indexes of texts by their ids, with vectors of random projections."""
 
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus
 from embedtopics.retrieval import SearchIndex
 
 

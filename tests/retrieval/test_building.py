@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus
 from embedtopics.retrieval import SearchIndex, _build
 from tests.factories import refuses
 from tests.retrieval.oracle import Tiny, build

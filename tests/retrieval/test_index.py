@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus
 from embedtopics.encoders import FastTextEncoder, TfidfEncoder
 from embedtopics.errors import CorruptFileError
 from embedtopics.retrieval import SearchIndex

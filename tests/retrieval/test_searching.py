@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.words._counts import RandomProjectionEncoder
 from embedtopics.errors import InputError

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from embedtopics.terms import ClassTfidf
 from embedtopics.terms import _keywords as topic_keywords
 from embedtopics.terms._counts import count_by_topic, count_terms
 from embedtopics.terms._keywords import (
@@ -21,6 +20,7 @@ from embedtopics.terms._keywords import (
 from embedtopics.terms._stop_words import repeats, stems_of
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TermCounts
+from embedtopics.topics import ClassTfidf
 
 
 @pytest.mark.parametrize("origin", [0.0, np.full(8, 0.5)])

@@ -337,11 +337,11 @@ def test_a_function_is_given_again_after_loading(tmp_path):
 
 
 def test_an_encoder_is_made_again_with_its_words():
-    first = et.TfidfEncoder().fit(THEMES)
+    first = et.encoders.TfidfEncoder().fit(THEMES)
     again = encoder_from_settings(first.settings).fit(THEMES)
     assert again.fingerprint == first.fingerprint and "税金" in first._column_of
-    english = et.TfidfEncoder(stop_words=[]).fit(["cold water", "cold cup"])
+    english = et.encoders.TfidfEncoder(stop_words=[]).fit(["cold water", "cold cup"])
     assert (
         english.settings["words"] == {"version": 2}
-        and et.TfidfEncoder().settings["words"] == "auto"
+        and et.encoders.TfidfEncoder().settings["words"] == "auto"
     )

@@ -10,8 +10,8 @@ from scipy.sparse import csr_matrix
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from embedtopics.terms import ClassTfidf
 from embedtopics.terms._weighting import log_odds
+from embedtopics.topics import ClassTfidf
 
 COUNTS = np.array([[6, 2, 0, 2], [0, 2, 4, 4]])  # 10 words a topic; f = 6, 4, 4, 6
 

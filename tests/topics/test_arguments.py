@@ -137,6 +137,6 @@ def test_an_argument_of_a_wrong_type_is_refused_by_its_name(parameter, fitted):
 )
 def test_a_model_in_place_of_its_result_is_told_apart(ask, fitted, model):
     for passed in (fitted, et.TopicModel()):
-        with pytest.raises(et.EmbedTopicsError, match=r"model\.result_"):
+        with pytest.raises(et.errors.EmbedTopicsError, match=r"model\.result_"):
             ask(passed)
     assert not hasattr(fitted, "topics") and not hasattr(fitted, "nothing")

@@ -165,7 +165,7 @@ def test_a_fit_takes_the_vectors_that_the_estimate_needed(tmp_path):
     rng = np.random.default_rng(0)
     words = ["river", "bank", "trade", "vote", "match", "goal", "bread", "loaf", "piano", "song"]
     texts = [" ".join(rng.choice(words, 40)) for _ in range(400)]
-    encoder = et.CachedEncoder(RandomProjectionEncoder(), folder=tmp_path)
+    encoder = et.encoders.CachedEncoder(RandomProjectionEncoder(), folder=tmp_path)
     first = inspect_corpus(et.Corpus.of(texts), encoder)
     n_cached = encoder.encode_with_report(texts).n_cached
     assert 0 < n_cached < 400 and first.tokens_per_second > 0

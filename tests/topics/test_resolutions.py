@@ -6,13 +6,12 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 import embedtopics as et
-from embedtopics.clustering import DensityClusterer
 from embedtopics.clustering._hierarchy import labels_at
 from embedtopics.clustering._partition import Partitioner
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.clustering.results import Clustering
 from embedtopics.errors import InputError
-from embedtopics.topics import at_resolution, levels, suggest_resolution
+from embedtopics.topics import DensityClusterer, at_resolution, levels, suggest_resolution
 from embedtopics.topics._clusters import (
     ClusterCut,
     ClusterTree,

@@ -124,7 +124,11 @@ def test_variance_by_choice_by_hand():
         ({"encoders": []}, "encoders", "at least one choice"),
         ({"n_topics": [0]}, "n_topics", "an integer from 1 up"),
         ({"truncation": ["never"]}, "truncation", "'truncate'"),
-        ({"encoders": [et.TfidfEncoder()], "truncation": ["chunk"]}, "truncation", "objects"),
+        (
+            {"encoders": [et.encoders.TfidfEncoder()], "truncation": ["chunk"]},
+            "truncation",
+            "objects",
+        ),
         ({"words": ["verbs"]}, "words", ""),
         ({"question": "mood"}, "question", "effects(COLUMNS)"),
         ({"question": "effects"}, "question", "effects(COLUMNS)"),

@@ -29,7 +29,7 @@ def test_a_study_comes_out_again(study, tmp_path):
     edited = at_resolution(rename(merge(study, [1, 2]), {0: "First"}), 5)
     edited = rename(edited, {1: "Second"})
     save_result(edited, tmp_path / "study")
-    verification = et.verify(tmp_path / "study")
+    verification = et.topics.verify(tmp_path / "study")
     assert verification.is_same and not verification.versions
     assert set(outcomes(verification).values()) == {("same bits", 0)}
     compared = verification.to_frame().set_index("part")["compared"]
@@ -44,8 +44,8 @@ def test_a_study_comes_out_again(study, tmp_path):
         {"min_cluster_size": 12},
         {"n_topics": "coarse", "coverage": 1.0, "words": ["social"], "stop_words": ["auto", "x"]},
         {"reducer": "pca", "clusterer": "kmeans", "n_topics": 4},
-        {"constraints": et.SeedWords({"seeded": ["balcor", "dunfer"]}), "n_topics": 7},
-        {"constraints": et.PartialLabels([0, 0, 0, 1, 1, 1] + [-1] * 294)},
+        {"constraints": et.topics.SeedWords({"seeded": ["balcor", "dunfer"]}), "n_topics": 7},
+        {"constraints": et.topics.PartialLabels([0, 0, 0, 1, 1, 1] + [-1] * 294)},
     ],
 )
 def test_every_parameter_is_recorded(texts, parameters):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from embedtopics.decisions import Decision
+from embedtopics.results import Decision
 from embedtopics.training.results import Change, Curves, Diagnosis, Evidence, TrainingReport
 
 HOSTILE = (

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.decisions import Decision
+from embedtopics.results import Decision
 from embedtopics.training import Examples
 from tests.factories import refuses
 

@@ -26,8 +26,8 @@ from embedtopics.corpus.readers._headers import (
     name_columns,
 )
 from embedtopics.corpus.readers._opening import File, open_text
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
+from embedtopics.results import Decision
 
 _DELIMITERS = ",;\t|"
 _NO_DELIMITER = "\x1f"  # no document holds it

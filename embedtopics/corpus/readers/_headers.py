@@ -13,8 +13,8 @@ from statistics import median_low
 from typing import Any, TypeAlias
 
 from embedtopics.corpus._texts import distinct_names
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
+from embedtopics.results import Decision
 
 Row: TypeAlias = Sequence[Any]
 

@@ -26,8 +26,8 @@ from embedtopics.corpus.readers._headers import (
     name_columns,
 )
 from embedtopics.corpus.readers._opening import File, check_package, open_binary, open_package
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
+from embedtopics.results import Decision
 
 # The last row and column of a sheet in Excel.
 LAST_ROW = 1_048_576

@@ -19,7 +19,6 @@ from embedtopics._utils.folders import sha256
 from embedtopics._utils.machine import computed_once
 from embedtopics.corpus._windows import Span, windows
 from embedtopics.corpus.results import Encoding
-from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts, default_folder, known_languages, readable
 from embedtopics.encoders._contract import BaseEncoder, arguments_of
 from embedtopics.encoders._similarity import cosine_instead
@@ -51,6 +50,7 @@ from embedtopics.encoders.sentence._running import (
 )
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -38,7 +38,6 @@ from embedtopics._utils.folders import (
 )
 from embedtopics._utils.records import parse_record
 from embedtopics.corpus.results import Encoding
-from embedtopics.decisions import Decision
 from embedtopics.encoders._base import (
     check_texts,
     known_languages,
@@ -52,6 +51,7 @@ from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._similarity import cosine_instead
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

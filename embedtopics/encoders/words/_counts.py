@@ -12,11 +12,11 @@ from embedtopics._utils.checks import checked_count, optional_count
 from embedtopics._utils.display import progress_bar
 from embedtopics._utils.machine import one_blas_thread
 from embedtopics.corpus.results import Encoding
-from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts, unit_vectors
 from embedtopics.encoders._contract import BaseEncoder, arguments_of
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Segmenter
+from embedtopics.results import Decision
 from embedtopics.terms._counts import (
     checked_ngram_range,
     checked_stop_words,

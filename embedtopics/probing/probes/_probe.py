@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import resolve_seed
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import difference_of
 from embedtopics.probing._layers import Layers, layer_numbers
@@ -30,6 +29,7 @@ from embedtopics.probing.probes._scores import (
 from embedtopics.probing.probes._units import DEV, TEST, TRAIN, Units, label_units
 from embedtopics.probing.results import HiddenStates, LayerScores, ProbeScore, ProbeTask
 from embedtopics.protocols import Int64Array, RandomState
+from embedtopics.results import Decision
 
 
 def probe(

@@ -9,12 +9,12 @@ import numpy as np
 from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import excerpt
 from embedtopics.corpus._texts import is_missing
-from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.probing._tasks import PARTS, content_digest, key_of
 from embedtopics.probing.results import HiddenStates, ProbeTask
 from embedtopics.probing.words._uses import numbered
 from embedtopics.protocols import BoolArray, Int64Array
+from embedtopics.results import Decision, counted
 
 TRAIN, DEV, TEST = range(3)
 TEST_SHARE, DEV_SHARE = 0.2, 0.1

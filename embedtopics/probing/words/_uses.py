@@ -16,7 +16,6 @@ from embedtopics._utils.checks import checked_choice, checked_count, is_count
 from embedtopics._utils.display import excerpt
 from embedtopics._utils.machine import one_blas_thread
 from embedtopics.corpus._texts import is_missing
-from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.evaluation._labels import silhouettes
@@ -24,6 +23,7 @@ from embedtopics.probing._layers import Space, blocks, open_space
 from embedtopics.probing.results import GeometryScore, HiddenStates
 from embedtopics.probing.words.results import SenseSeparation, WordMap, WordNeighbors, WordUse
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
+from embedtopics.results import Decision, counted
 
 SUGGESTED, LISTED = 3, 5
 """Similar words, and uses, that a message shows."""

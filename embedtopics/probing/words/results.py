@@ -11,11 +11,11 @@ import pandas as pd
 
 from embedtopics._utils.checks import is_number
 from embedtopics._utils.display import Displayed
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation.results import ScoreTable
 from embedtopics.probing.results import GeometryScore
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray
+from embedtopics.results import Decision
 
 
 @dataclass(frozen=True)

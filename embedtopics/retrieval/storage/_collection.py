@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.folders import find_folder, flush_folder, only_writer
-from embedtopics.decisions import Decision
 from embedtopics.errors import CorruptFileError, InputError, Remedy
 from embedtopics.protocols import Int32Array, Int64Array
+from embedtopics.results import Decision
 from embedtopics.retrieval.results import Document
 from embedtopics.retrieval.storage._catalog import (
     CATALOG,

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics.corpus._texts import replace_surrogates
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
+from embedtopics.results import Decision
 from embedtopics.retrieval.storage._catalog import (
     Column,
     compared_form,

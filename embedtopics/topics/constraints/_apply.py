@@ -14,10 +14,10 @@ from scipy.sparse import csr_matrix, diags_array
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import DistinctDocuments
-from embedtopics.decisions import Decision
 from embedtopics.neighbors._graph import build_graph
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
+from embedtopics.results import Decision
 from embedtopics.terms.results import TokenStream
 from embedtopics.topics._clusters import owners
 from embedtopics.topics.results import Topic, TopicConstraints

@@ -15,10 +15,10 @@ from embedtopics._utils.display import spell_count
 from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._classes import read_classes
 from embedtopics.corpus._texts import replace_surrogates
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
+from embedtopics.results import Decision
 from embedtopics.terms._tokens import find_phrase, words_of
 from embedtopics.topics.constraints._apply import FitContext, first_of, note
 from embedtopics.topics.results import TopicConstraints

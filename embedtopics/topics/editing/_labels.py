@@ -19,9 +19,9 @@ from embedtopics._utils.folders import read_regular
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._table_files import spreadsheet_safe
 from embedtopics.corpus._texts import replace_surrogates
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import TermWeighting
+from embedtopics.results import Decision
 from embedtopics.terms._counts import checked_ngram_range, checked_stop_words
 from embedtopics.terms._tokens import usual_letters
 from embedtopics.topics._describe import (
@@ -200,7 +200,7 @@ def update_terms(
     min_df : int or float, optional
         Smallest number of documents with a term; a float is a share of documents.
     weighting : TermWeighting, optional
-        Such as `embedtopics.ClassTfidf` with ``bm25=True``.
+        Such as `embedtopics.topics.ClassTfidf` with ``bm25=True``.
     n_keywords : int, optional
         Keywords of each topic.
 

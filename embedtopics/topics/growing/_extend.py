@@ -18,12 +18,12 @@ from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus._texts import distinct_names
 from embedtopics.corpus.results import DistinctDocuments
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._approximate import exact_neighbors
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import BoolArray, Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.reduction._components import leading
+from embedtopics.results import Decision
 from embedtopics.terms._phrases import phrases_of
 from embedtopics.terms._tokens import join_tokens, tokenize
 from embedtopics.terms.results import TokenStream

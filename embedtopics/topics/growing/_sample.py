@@ -22,10 +22,10 @@ from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._alignment import align_frame
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._texts import normalize_text
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
+from embedtopics.results import Decision
 from embedtopics.topics._model import TopicModel
 from embedtopics.topics._propagation import FAR, assign, closeness, find_documents, judge
 from embedtopics.topics._relabel import own_shares

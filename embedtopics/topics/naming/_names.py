@@ -26,9 +26,9 @@ from embedtopics._utils.checks import checked_between, checked_choice
 from embedtopics._utils.display import excerpt, spell_count
 from embedtopics._utils.hidden_characters import first_hidden
 from embedtopics.corpus._texts import harmless, is_hidden
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int64Array
+from embedtopics.results import Decision
 from embedtopics.terms._keywords import term_embeddings, unique_labels
 from embedtopics.terms._representative import best_terms, choose_diverse
 from embedtopics.terms._stop_words import repeats, stems_of

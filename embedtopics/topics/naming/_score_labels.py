@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from embedtopics.decisions import Decision
 from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.errors import EmbedTopicsError
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int64Array
+from embedtopics.results import Decision
 from embedtopics.topics._vectors import (
     cosines,
     encode_uncached,

@@ -15,11 +15,11 @@ from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._alignment import as_series
 from embedtopics.corpus._classes import ClassColumn, read_classes
 from embedtopics.corpus._windows import PASSAGE_COLUMNS
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.inference._design import OTHER
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
+from embedtopics.results import Decision
 from embedtopics.terms._counts import sum_rows
 from embedtopics.terms._representative import largest
 from embedtopics.terms._weighting import log_odds

@@ -15,7 +15,6 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_choice, checked_count, is_whole, resolve_seed
 from embedtopics.clustering.results import NOISE
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.inference._design import Design, make_design, parse_covariates
 from embedtopics.inference._equations import EquationFit, Equations, marginal_effects
@@ -23,6 +22,7 @@ from embedtopics.inference._gold import half_rows
 from embedtopics.inference._sample import Sample
 from embedtopics.inference.results import Coefficients, MarginalEffect
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomState
+from embedtopics.results import Decision
 from embedtopics.topics._resolution import NOT_DRAWN, best_matches, draw_replicates
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import count_rows, units_of, values_of

@@ -12,9 +12,9 @@ from scipy.optimize import isotonic_regression
 
 from embedtopics._utils.checks import checked_choice
 from embedtopics.corpus._dates import read_dates
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.results import Decision
 from embedtopics.topics.reading._words import Z_OF_95, false_discovery_rates
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import (

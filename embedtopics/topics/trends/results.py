@@ -12,9 +12,9 @@ import pandas as pd
 
 from embedtopics._utils.display import Displayed, spell_count
 from embedtopics.clustering.results import NOISE
-from embedtopics.decisions import Decision
 from embedtopics.inference.results import Coefficients, MarginalEffect, latex_regression
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array
+from embedtopics.results import Decision
 
 Times = npt.NDArray[np.datetime64]
 

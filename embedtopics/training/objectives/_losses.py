@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.checks import checked_between, checked_choice
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
+from embedtopics.results import Decision
 from embedtopics.training._examples import Examples
 from embedtopics.training.objectives._objective import (
     Metric,

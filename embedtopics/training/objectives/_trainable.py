@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.folders import replacing_folder, write_manifest
-from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence._checkpoint import Dense, Recipe, UnitLength
@@ -23,6 +22,7 @@ from embedtopics.encoders.sentence._torch import load_model, silent_transformers
 from embedtopics.encoders.static._encoder import KIND as STATIC_KIND
 from embedtopics.encoders.static._encoder import StaticEncoder, TokenReader
 from embedtopics.errors import InputError
+from embedtopics.results import Decision
 from embedtopics.training._settings import TrainingSettings
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from embedtopics._utils.display import progress_bar
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, name_rows
+from embedtopics.results import Decision
 from embedtopics.training._curves import diverged_at, read_curves
 from embedtopics.training._settings import TrainingSettings
 from embedtopics.training.results import Curves, Diagnosis

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import embedtopics as et
-from embedtopics.decisions import Decision
 from embedtopics.neighbors._graph import build_graph, unit_rows
 from embedtopics.reduction._fuzzy import fuzzy_graph
+from embedtopics.results import Decision
 from embedtopics.topics import (
     ManualLabels,
     PartialLabels,

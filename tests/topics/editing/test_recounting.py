@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import embedtopics as et
-from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_terms
 from embedtopics.terms._stop_words import function_words, stop_words_for
-from embedtopics.topics import at_resolution, merge, rename, update_terms
+from embedtopics.topics import ClassTfidf, at_resolution, merge, rename, update_terms
 from tests.factories import each, refuses, topic_counts, with_stability
 from tests.topics.editing.altering import assert_untouched, frozen
 

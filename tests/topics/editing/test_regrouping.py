@@ -15,8 +15,8 @@ from embedtopics.clustering._hierarchy import labels_at
 from embedtopics.clustering._resolution import subtree
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.errors import InputError
-from embedtopics.terms import ClassTfidf
 from embedtopics.topics import (
+    ClassTfidf,
     at_resolution,
     merge,
     reassign,

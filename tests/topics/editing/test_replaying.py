@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import embedtopics as et
 from embedtopics import topics
 from embedtopics.errors import InputError
-from embedtopics.terms import ClassTfidf
+from embedtopics.topics import ClassTfidf
 from embedtopics.topics._relabel import marks_of
 from embedtopics.topics.editing._labels import EDITS, find_topic
 from embedtopics.topics.results import Edit, TopicMark

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics.corpus import Corpus
+from embedtopics import Corpus
 from embedtopics.errors import InputError
 from embedtopics.topics.growing._extend import join_corpora
 

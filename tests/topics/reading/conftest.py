@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
+from embedtopics import Corpus
 from embedtopics.clustering.results import Clustering
-from embedtopics.corpus import Corpus
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_terms
 from embedtopics.terms._tokens import tokenize
+from embedtopics.topics import ClassTfidf
 from embedtopics.topics._describe import TermSettings, describe_topics
 from embedtopics.topics.results import TopicResult
 

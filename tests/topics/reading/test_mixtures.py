@@ -7,9 +7,9 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from embedtopics import topics
-from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_by_topic, count_terms
 from embedtopics.terms._tokens import tokenize
+from embedtopics.topics import ClassTfidf
 from embedtopics.topics.reading import _mixtures
 from tests.factories import make_result, refuses, topic_counts
 

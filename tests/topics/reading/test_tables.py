@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.decisions import Decision
+from embedtopics.results import Decision
 from embedtopics.topics import document_shares, documents, export, rename, table, terms
 from tests.factories import make_result, refuses
 

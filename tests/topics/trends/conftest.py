@@ -8,8 +8,8 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
 from embedtopics.clustering.results import NOISE
-from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_by_topic
+from embedtopics.topics import ClassTfidf
 from tests.bertopic_oracle import fit_bertopic
 from tests.factories import make_result
 

@@ -1,1 +1,0 @@
-from ._app import main as main

@@ -1,2 +1,0 @@
-from . import results as results
-from ._density import DensityClusterer as DensityClusterer

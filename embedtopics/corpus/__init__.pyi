@@ -1,2 +1,0 @@
-from . import results as results
-from ._corpus import Corpus as Corpus

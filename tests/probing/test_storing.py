@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embedtopics import CorruptFileError, InputError, probing
+from embedtopics import probing
+from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.probing import _extract as extracting
 from embedtopics.probing._extract import open_store
 from tests.factories import contents, raising, refuses

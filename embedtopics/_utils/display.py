@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+SCORE_ROWS = 30
+"""Rows of a table of scores in a notebook, in which a reader looks for one of them."""
 
 
 def html_table(frame: pd.DataFrame, title: str = "", *, n_rows: int = 10) -> str:
@@ -52,7 +56,16 @@ def progress_bar(*, total: int, unit: str, description: str, show: bool | None) 
 
 
 class Displayed:
-    """A result that shows one line, and the first rows of its table in a notebook."""
+    """A result that shows one line, and in a notebook the first rows of its table below it.
+
+    A subclass has `to_frame`, and `_summary`, which is what the line says between the brackets.
+    """
+
+    _n_rows_displayed: ClassVar[int] = 10
+    """Rows of the table in a notebook: `SCORE_ROWS` where the table holds scores."""
+
+    _columns_displayed: ClassVar[tuple[str, ...]] = ()
+    """Columns of the table in a notebook; by default all."""
 
     def _summary(self) -> str:
         raise NotImplementedError
@@ -64,4 +77,7 @@ class Displayed:
         return f"{type(self).__name__}({self._summary()})"
 
     def _repr_html_(self) -> str:
-        return html_table(self.to_frame(), f"{type(self).__name__}: {self._summary()}")
+        frame = self.to_frame()
+        if self._columns_displayed:
+            frame = frame[list(self._columns_displayed)]
+        return html_table(frame, repr(self), n_rows=self._n_rows_displayed)

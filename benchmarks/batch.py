@@ -26,8 +26,8 @@ from benchmarks.corpora import load_labelled
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from embedtopics import TopicModel
-from embedtopics.distributed import AssignTopics, Columns, EmbedTexts, make_manifest
-from embedtopics.distributed._runners import Worker, describe_work, seconds_per_row
+from embedtopics.batch import AssignTopics, Columns, EmbedTexts, make_manifest
+from embedtopics.batch._runners import Worker, describe_work, seconds_per_row
 
 __all__ = ["measure", "render"]
 

@@ -32,6 +32,7 @@ MOVED = {
     "ZeroShot": "et.topics.ZeroShot",
     "decisions": "et.results",
     "distill": "et.training.distill",
+    "distributed": "et.batch",
     "verify": "et.topics.verify",
 }
 """Former public names, and where they are now."""

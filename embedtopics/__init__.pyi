@@ -1,7 +1,7 @@
 from . import annotation as annotation
+from . import batch as batch
 from . import classification as classification
 from . import comparison as comparison
-from . import distributed as distributed
 from . import encoders as encoders
 from . import errors as errors
 from . import evaluation as evaluation

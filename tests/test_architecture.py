@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "comparison": {"encoders", "neighbors", "reduction", "clustering", "terms", "evaluation"},
     "plots": set(),
     "report": {"plots", "evaluation"},
-    "distributed": {"encoders", "topics", "terms", "retrieval", "classification"},
+    "batch": {"encoders", "topics", "terms", "retrieval", "classification"},
     "cli": SUBPACKAGES - {"cli"},
     **{name: set() for name in BASE},
 }

@@ -37,9 +37,9 @@ def _run(
     dry_run: Annotated[bool, Option("--dry-run", help="Print the plan, and stop.")] = False,
 ) -> None:
     """Plan or run a batch, print its report, and build a search index if one is named."""
-    from embedtopics.distributed._manifest import make_manifest
-    from embedtopics.distributed._run import plan_batch, run_batch
-    from embedtopics.distributed.results import Columns
+    from embedtopics.batch._manifest import make_manifest
+    from embedtopics.batch._run import plan_batch, run_batch
+    from embedtopics.batch.results import Columns
 
     columns = Columns(**{key: name for key, name in names.items() if name is not None})
     manifest = make_manifest(files)
@@ -60,7 +60,7 @@ def _run(
         print_notes(map(str, report.failures[:20]))
         raise InputError(f"{len(report.failures):,} shards failed; run again to retry them")
     if index is not None:
-        from embedtopics.distributed._index import build_index
+        from embedtopics.batch._index import build_index
 
         built = build_index(job, manifest, out, index, columns=columns)
         say(f"{len(built):,} documents are in {index}.", markup=False)
@@ -85,7 +85,7 @@ def _command(make: Callable[..., Any]) -> Callable[..., Any]:
 @_command
 def embed(encoder: Encoder, text: Text = "text", id: IdColumn = None) -> Any:
     """Write the vectors of texts."""
-    from embedtopics.distributed._jobs import EmbedTexts
+    from embedtopics.batch._jobs import EmbedTexts
 
     return EmbedTexts(encoder), {"text": text, "id": id}
 
@@ -93,7 +93,7 @@ def embed(encoder: Encoder, text: Text = "text", id: IdColumn = None) -> Any:
 @_command
 def assign(model: Model, text: Text = "text", id: IdColumn = None, vectors: Vectors = None) -> Any:
     """Write the topics of texts, with memberships and novelty."""
-    from embedtopics.distributed._jobs import AssignTopics
+    from embedtopics.batch._jobs import AssignTopics
 
     return AssignTopics(model), {"text": text, "id": id, "vectors": vectors}
 
@@ -108,7 +108,7 @@ def count(
     vectors: Vectors = None,
 ) -> Any:
     """Count the rows and terms of each topic by period and group."""
-    from embedtopics.distributed._jobs import CountTopics
+    from embedtopics.batch._jobs import CountTopics
 
     columns = {"text": text, "time": time, "group": group, "vectors": vectors}
     return CountTopics(model, every), columns
@@ -117,7 +117,7 @@ def count(
 @_command
 def classify(model: Model, text: Text = "text", id: IdColumn = None) -> Any:
     """Write the classes of texts, with their probabilities."""
-    from embedtopics.distributed._jobs import ClassifyTexts
+    from embedtopics.batch._jobs import ClassifyTexts
 
     return ClassifyTexts(model), {"text": text, "id": id}
 
@@ -132,7 +132,7 @@ def index(
     group: GroupColumn = None,
 ) -> Any:
     """Write the vectors of texts, and build a search index from them."""
-    from embedtopics.distributed._jobs import EmbedTexts
+    from embedtopics.batch._jobs import EmbedTexts
     from embedtopics.retrieval.storage._checks import check_target
 
     check_target(index, False)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from embedtopics._utils.folders import MANIFEST, manifest_of
+from embedtopics.batch._rows import ShardRows
+from embedtopics.batch.results import Columns
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._texts import TEXT
-from embedtopics.distributed._rows import ShardRows
-from embedtopics.distributed.results import Columns
 from embedtopics.errors import CorruptFileError, InputError
 
 if TYPE_CHECKING:

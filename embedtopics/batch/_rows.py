@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.display import one_line
+from embedtopics.batch._manifest import read_shard
+from embedtopics.batch.results import Columns, Shard
 from embedtopics.corpus._classes import spell_class
 from embedtopics.corpus._texts import is_missing
 from embedtopics.corpus.readers._delimited import sniff_delimiter
-from embedtopics.distributed._manifest import read_shard
-from embedtopics.distributed.results import Columns, Shard
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.distributed import (
+from embedtopics.batch import (
     AssignTopics,
     ClassifyTexts,
     Columns,
@@ -26,8 +26,8 @@ from embedtopics.distributed import (
     read_counts,
     run_batch,
 )
-from embedtopics.distributed import _run as running
-from embedtopics.distributed._runners import THREADS, Worker
+from embedtopics.batch import _run as running
+from embedtopics.batch._runners import THREADS, Worker
 from embedtopics.topics import by_group, over_time
 from tests.cli.running import refused, run
 from tests.factories import FULL_DISK, contents, raising, refuses, topic_counts
@@ -230,7 +230,7 @@ def test_other_inputs_and_jobs_are_refused(fitted, tmp_path, here, monkeypatch):
 
 def test_an_index_of_shards_answers_as_that_of_one_process(fitted, tmp_path, here, monkeypatch):
     folder, _, frame = fitted
-    monkeypatch.setattr("embedtopics.distributed._index.ROWS_AT_ONCE", 100)
+    monkeypatch.setattr("embedtopics.batch._index.ROWS_AT_ONCE", 100)
     manifest, columns = make_manifest(folder / "data.parquet"), Columns("body", "name", "date")
     with refuses("out"):
         build_index(EMBED, manifest, tmp_path / "out", tmp_path / "a.index", columns=columns)
@@ -310,7 +310,7 @@ def test_processes_write_the_same_bytes_and_survive_a_death(whole, tmp_path, mon
 
 RUN = """
 import sys
-from embedtopics.distributed import AssignTopics, Columns, make_manifest, run_batch
+from embedtopics.batch import AssignTopics, Columns, make_manifest, run_batch
 
 if __name__ == "__main__":
     model, data, out, n_workers, runner = sys.argv[1:]

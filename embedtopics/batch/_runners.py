@@ -25,8 +25,8 @@ from embedtopics.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from embedtopics.distributed._jobs import Job
-    from embedtopics.distributed.results import Columns, Shard
+    from embedtopics.batch._jobs import Job
+    from embedtopics.batch.results import Columns, Shard
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 SAMPLED_ROWS = 500
@@ -63,7 +63,7 @@ class Worker:
 
     def seconds_per_row(self, shard: Shard) -> float:
         """Return the seconds per row to read and process the first rows, after a warm-up."""
-        from embedtopics.distributed._rows import rows_of
+        from embedtopics.batch._rows import rows_of
 
         begin = perf_counter()
         rows = rows_of(shard, self.columns)
@@ -79,7 +79,7 @@ class Worker:
         """Write the bad rows of a shard, then its part, which marks the shard as done."""
         import pyarrow as pa
 
-        from embedtopics.distributed._rows import rows_of
+        from embedtopics.batch._rows import rows_of
 
         try:
             rows = rows_of(shard, self.columns)
@@ -220,7 +220,7 @@ class _RayWorker:
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Return the outcome of each row of a batch."""
-        from embedtopics.distributed.results import Shard
+        from embedtopics.batch.results import Shard
 
         outcomes = [
             self.worker.do(Shard(**json.loads(shard)), str(name))

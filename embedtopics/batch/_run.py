@@ -16,8 +16,8 @@ from embedtopics._utils.display import excerpt, progress_bar
 from embedtopics._utils.folders import only_writer, read_regular, replacing_file
 from embedtopics._utils.machine import package_versions
 from embedtopics._utils.records import parse_record
-from embedtopics.distributed._jobs import Job
-from embedtopics.distributed._runners import (
+from embedtopics.batch._jobs import Job
+from embedtopics.batch._runners import (
     ERRORS,
     Named,
     describe_work,
@@ -25,7 +25,7 @@ from embedtopics.distributed._runners import (
     run_ray,
     seconds_per_row,
 )
-from embedtopics.distributed.results import (
+from embedtopics.batch.results import (
     BatchPlan,
     BatchReport,
     Columns,
@@ -193,7 +193,7 @@ def _part(folder: Path, named: Named) -> Path:
 
 def _claim(folder: Path, manifest: Manifest, about: dict[str, Any]) -> None:
     """Create the folder, or check that it belongs to the same job and the same files."""
-    from embedtopics.distributed._records import BatchRecord
+    from embedtopics.batch._records import BatchRecord
 
     content = {**about, "shards": [dataclasses.asdict(shard) for shard in manifest.shards]}
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from embedtopics._utils.display import one_line
-from embedtopics.distributed.results import Manifest, Shard
+from embedtopics.batch.results import Manifest, Shard
 from embedtopics.errors import InputError
 
 SHARD_BYTES = 16 * 2**20

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.folders import only_writer
-from embedtopics.distributed._jobs import EmbedTexts
-from embedtopics.distributed._rows import rows_of
-from embedtopics.distributed._run import damaged_part, parts_of
-from embedtopics.distributed.results import Columns, Manifest, Shard
+from embedtopics.batch._jobs import EmbedTexts
+from embedtopics.batch._rows import rows_of
+from embedtopics.batch._run import damaged_part, parts_of
+from embedtopics.batch.results import Columns, Manifest, Shard
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 

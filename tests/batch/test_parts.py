@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import embedtopics as et
-from embedtopics.distributed import (
+from embedtopics.batch import (
     AssignTopics,
     Columns,
     CountTopics,
@@ -21,7 +21,7 @@ from embedtopics.distributed import (
     run_batch,
 )
 from embedtopics.errors import CorruptFileError
-from tests.distributed.test_batch import EMBED, in_this_process
+from tests.batch.test_batch import EMBED, in_this_process
 from tests.factories import refuses
 
 TEXTS = [f"{'plum pear' if i % 2 else 'train track'} number {i}" for i in range(40)]
@@ -44,7 +44,7 @@ def batch(tmp_path_factory):
 @pytest.fixture
 def here(monkeypatch):
     """Workers in this process."""
-    from embedtopics.distributed import _run
+    from embedtopics.batch import _run
 
     monkeypatch.setattr(_run, "run_processes", in_this_process)
 

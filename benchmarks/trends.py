@@ -18,8 +18,8 @@ from scipy.stats import chi2_contingency
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from embedtopics.topics import changes
+from embedtopics.topics.results import CellTerms, TopicTrends
 from embedtopics.topics.trends._over_time import fit_shape
-from embedtopics.topics.trends.results import CellTerms, TopicTrends
 
 __all__ = ["measure", "render", "simulated_trends"]
 

@@ -18,8 +18,8 @@ SUBPACKAGES = [
 PUBLIC_MODULES = [
     "errors",
     *SUBPACKAGES,
-    *(f"{path.parent.name}.results" for path in PACKAGE.glob("*/results.py")
-      if path.parent.name in SUBPACKAGES),
+    *(f"{name}.results" for name in SUBPACKAGES
+      if (PACKAGE / name / "results.py").exists() or (PACKAGE / name / "results").is_dir()),
 ]  # fmt: skip
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from embedtopics.results import Decision
-    from embedtopics.topics.trends.results import TopicGroups, TopicTrends
+    from embedtopics.topics.results import TopicGroups, TopicTrends
 
 
 MOST_TOPICS, COLUMNS = 25, 5

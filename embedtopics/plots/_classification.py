@@ -31,8 +31,7 @@ from embedtopics.plots._theme import (
     scatter,
     small,
 )
-from embedtopics.topics.results import CHOICES, Specifications
-from embedtopics.topics.trends.results import TopicEffects
+from embedtopics.topics.results import CHOICES, Specifications, TopicEffects
 
 if TYPE_CHECKING:
     import pandas as pd

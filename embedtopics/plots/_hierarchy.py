@@ -23,7 +23,7 @@ from embedtopics.protocols import Float64Array
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from embedtopics.topics.reading.results import TopicHierarchy, TopicNode
+    from embedtopics.topics.results import TopicHierarchy, TopicNode
 
 _LEAF = 19
 _TRUNK = "#9aa3ad"

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-    from embedtopics.topics.trends.results import TopicGroups, TopicTrends
+    from embedtopics.topics.results import TopicGroups, TopicTrends
 
 _PANELS = 15
 _PANEL, _BETWEEN = 92, 60

@@ -16,8 +16,7 @@ from embedtopics.plots._colors import topic_colors
 from embedtopics.report._documents import Section, asset, fill, html_page, html_sections, text
 from embedtopics.report._page_data import Content, Panel, corpus_title, page_data
 from embedtopics.report._study import Checks, encoder_name, study_sections
-from embedtopics.topics.results import TopicResult
-from embedtopics.topics.trends.results import NO_TOPIC
+from embedtopics.topics.results import NO_TOPIC, TopicResult
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -39,9 +39,8 @@ from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._representative import best_terms
 from embedtopics.topics._describe import top_words
 from embedtopics.topics._relabel import own_shares
-from embedtopics.topics.results import Reason, TopicResult
+from embedtopics.topics.results import NO_TOPIC, Reason, TopicResult
 from embedtopics.topics.trends._by_group import values_of
-from embedtopics.topics.trends.results import NO_TOPIC
 
 EXCERPT = 160  # characters
 

@@ -34,8 +34,7 @@ from embedtopics.topics._vectors import encode_documents, given_vectors
 from embedtopics.topics.constraints._kinds import ManualLabels, PartialLabels
 from embedtopics.topics.growing._extend import extend
 from embedtopics.topics.growing._novelty import LOOSEST, Extension, adopt, find_candidates
-from embedtopics.topics.results import TopicResult
-from embedtopics.topics.trends.results import NO_TOPIC
+from embedtopics.topics.results import NO_TOPIC, TopicResult
 
 SHARD = 20_000
 """Documents that are encoded and assigned together."""

@@ -25,8 +25,7 @@ from embedtopics.terms._representative import best_terms
 from embedtopics.topics._describe import fitted_weighting, languages_of
 from embedtopics.topics._resolution import clusters_of
 from embedtopics.topics._vectors import topic_cosines
-from embedtopics.topics.reading.results import TopicHierarchy, TopicNode
-from embedtopics.topics.results import Theme, TopicResult
+from embedtopics.topics.results import Theme, TopicHierarchy, TopicNode, TopicResult
 
 MERGES_AT_ONCE = 64
 N_TERMS, CANDIDATES = 10, 30

@@ -24,8 +24,7 @@ from embedtopics.terms._counts import sum_rows
 from embedtopics.terms._representative import largest
 from embedtopics.terms._weighting import log_odds
 from embedtopics.topics._describe import fitted_weighting
-from embedtopics.topics.results import TopicResult
-from embedtopics.topics.trends.results import CellTerms, TopicGroups
+from embedtopics.topics.results import CellTerms, TopicGroups, TopicResult
 
 MAX_GROUPS = 30
 

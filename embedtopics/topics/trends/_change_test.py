@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import gammaincc, ndtr
 
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
-from embedtopics.topics.trends.results import TopicTrends
+from embedtopics.topics.results import TopicTrends
 
 CELLS_AT_ONCE = 2_000_000
 

@@ -24,9 +24,8 @@ from embedtopics.inference.results import Coefficients, MarginalEffect
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomState
 from embedtopics.results import Decision
 from embedtopics.topics._resolution import NOT_DRAWN, best_matches, draw_replicates
-from embedtopics.topics.results import TopicResult
+from embedtopics.topics.results import NO_TOPIC, TopicEffects, TopicResult
 from embedtopics.topics.trends._by_group import count_rows, units_of, values_of
-from embedtopics.topics.trends.results import NO_TOPIC, TopicEffects
 
 N_REPLICATES, N_OF_LARGE = 25, 10
 """Replicates by default, and those of large corpora. With five, an error can double by the seed."""

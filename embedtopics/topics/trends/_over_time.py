@@ -16,7 +16,7 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int64Array
 from embedtopics.results import Decision
 from embedtopics.topics.reading._words import Z_OF_95, false_discovery_rates
-from embedtopics.topics.results import TopicResult
+from embedtopics.topics.results import Times, TopicResult, TopicTrends
 from embedtopics.topics.trends._by_group import (
     CellCounts,
     best_cell_terms,
@@ -26,7 +26,6 @@ from embedtopics.topics.trends._by_group import (
     values_of,
 )
 from embedtopics.topics.trends._change_test import UnitTable, permutation_p
-from embedtopics.topics.trends.results import Times, TopicTrends
 
 
 class PeriodUnit(NamedTuple):

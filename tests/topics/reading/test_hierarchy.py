@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from embedtopics import topics
 from embedtopics.topics import ClassTfidf
 from embedtopics.topics.reading._hierarchy import _link
-from embedtopics.topics.reading.results import TopicHierarchy, TopicNode
+from embedtopics.topics.results import TopicHierarchy, TopicNode
 from tests.factories import make_result, refuses, topic_counts
 
 

@@ -14,7 +14,6 @@ from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import Displayed
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array
-from embedtopics.topics._support import n_themes
 
 
 @dataclass(frozen=True)
@@ -91,6 +90,8 @@ class TopicHierarchy(Displayed):
     @property
     def themes(self) -> tuple[int, ...]:
         """The nodes of the themes: 4 to 12 groups of topics, or the topics if there are few."""
+        from embedtopics.topics._support import n_themes
+
         return self.nodes_at(n_themes(self.distances)) if self.n_topics else ()
 
     def topics_under(self, node: int) -> tuple[int, ...]:

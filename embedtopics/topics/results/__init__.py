@@ -1,0 +1,34 @@
+"""Results of topics: what the functions of `embedtopics.topics` take and return."""
+
+from embedtopics.topics.results._constraints import TopicConstraints as TopicConstraints
+from embedtopics.topics.results._edits import Edit
+from embedtopics.topics.results._edits import TopicMark as TopicMark
+from embedtopics.topics.results._hierarchy import TopicHierarchy
+from embedtopics.topics.results._hierarchy import TopicNode as TopicNode
+from embedtopics.topics.results._levels import ResolutionChoice as ResolutionChoice
+from embedtopics.topics.results._mixture import TokenMixture
+from embedtopics.topics.results._result import TopicResult
+from embedtopics.topics.results._specifications import CHOICES as CHOICES
+from embedtopics.topics.results._specifications import Specifications
+from embedtopics.topics.results._topics import Reason, Stability, Topic
+from embedtopics.topics.results._topics import Theme as Theme
+from embedtopics.topics.results._trends import NO_TOPIC as NO_TOPIC
+from embedtopics.topics.results._trends import CellTerms as CellTerms
+from embedtopics.topics.results._trends import Times as Times
+from embedtopics.topics.results._trends import TopicEffects, TopicGroups, TopicTrends
+from embedtopics.topics.results._verification import Verification
+
+__all__ = [
+    "Edit",
+    "Reason",
+    "Specifications",
+    "Stability",
+    "TokenMixture",
+    "Topic",
+    "TopicEffects",
+    "TopicGroups",
+    "TopicHierarchy",
+    "TopicResult",
+    "TopicTrends",
+    "Verification",
+]

@@ -1,0 +1,53 @@
+"""Edits of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class TopicMark:
+    """Identifies a topic of an edit in another fit, by its keywords and documents.
+
+    Parameters
+    ----------
+    topic_id : int
+        Id in the edited result.
+    label : str
+    keywords : tuple of str
+    documents : tuple of str
+        Hexadecimal content hashes of central documents of the topic.
+    """
+
+    topic_id: int
+    label: str
+    keywords: tuple[str, ...]
+    documents: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit of a result.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function in `embedtopics.topics`, such as "merge"; "note" for a remark that
+        `replay` skips.
+    parameters : mapping of str
+        Its arguments except the result, as JSON holds them.
+    message : str
+        One sentence on the outcome.
+    marks : tuple of TopicMark
+        The topics named by the parameters.
+    new_ids : tuple of int or None
+        New id of each earlier topic, or -1; None if all topics are new.
+    """
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    message: str = ""
+    marks: tuple[TopicMark, ...] = ()
+    new_ids: tuple[int, ...] | None = None

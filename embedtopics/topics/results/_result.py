@@ -1,0 +1,181 @@
+"""The result of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from embedtopics._utils.display import html_table
+from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
+from embedtopics.corpus.results import DistinctDocuments
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
+from embedtopics.results import Decision
+from embedtopics.terms.results import TermCounts, TokenStream
+from embedtopics.topics.results._constraints import TopicConstraints
+from embedtopics.topics.results._edits import Edit
+from embedtopics.topics.results._topics import Reason, Stability, Theme, Topic
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from embedtopics.corpus._corpus import Corpus
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopicResult:
+    """Result of a fit: topics, labels, map, arrays. `embedtopics.topics` has functions for it.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        The input, row by row.
+    documents : DistinctDocuments
+        Rows of each distinct text.
+    embeddings : float32 ndarray of shape (n_documents, n_dimensions)
+        Unit vectors; zeros for a document without a vector.
+    graph : NeighborGraph
+    coordinates : float32 ndarray of shape (n_documents, n_components)
+        Coordinates that were clustered.
+    map : float32 ndarray of shape (n_documents, 2)
+        Positions on the map.
+    clustering : Clustering
+        Topic of each document.
+    memberships : csr_matrix of float32, shape (n_documents, n_topics)
+        Share of each topic in each document; the rest to 1 is the share of no topic, see
+        `none_shares`.
+    tokens : TokenStream
+    term_counts : TermCounts
+    topic_terms : csr_matrix of float64, shape (n_topics, n_terms)
+        Term weights.
+    topics : tuple of Topic
+        In the order of their ids, 0 to n_topics - 1; largest first, except after `extend`.
+    decisions : tuple of Decision
+        Defaults, fallbacks and losses of the fit, each in one sentence.
+    settings : mapping
+        Parameters of the fit, with resolved values for "auto".
+    versions : mapping of str to str
+        Versions of the packages used.
+    timings : mapping of str to float
+        Seconds that the fit waited for each stage, in order.
+    history : tuple of Edit
+        Edits after the fit, in order; `embedtopics.topics.replay` repeats them on another result.
+    tree : SpanningTree or None
+        The density hierarchy; None with another clusterer.
+    stability : Stability or None
+        Recurrence of the topics, if measured.
+    constraints : TopicConstraints or None
+        Constraints of the fit.
+    added : bool ndarray of shape (n_documents,) or None
+        Documents that `embedtopics.topics.extend` added; they do not count when further texts are
+        assigned. None if there are none.
+    weighting : TermWeighting or None
+        A custom weighting of the terms, which files do not hold.
+    """
+
+    corpus: Corpus
+    documents: DistinctDocuments
+    embeddings: FloatArray
+    graph: NeighborGraph
+    coordinates: FloatArray
+    map: FloatArray
+    clustering: Clustering
+    memberships: csr_matrix
+    tokens: TokenStream
+    term_counts: TermCounts
+    topic_terms: csr_matrix
+    topics: tuple[Topic, ...]
+    decisions: tuple[Decision, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
+    history: tuple[Edit, ...] = ()
+    tree: SpanningTree | None = None
+    stability: Stability | None = None
+    constraints: TopicConstraints | None = None
+    added: npt.NDArray[np.bool_] | None = None
+    weighting: TermWeighting | None = None
+
+    def __repr__(self) -> str:
+        n_texts = int(self.documents.weights.sum())
+        return (
+            f"TopicResult({self.n_topics} topics, {n_texts:,} texts, {self.coverage:.0%} covered)"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (t.topic_id, t.size, f"{t.share:.1%}", t.label, ", ".join(t.keywords[:8]))
+            for t in self.topics
+        ]
+        frame = pd.DataFrame(rows, columns=["topic", "size", "share", "label", "terms"])
+        return html_table(frame, repr(self))
+
+    def summary(self, n_topics: int = 10) -> str:
+        """Return the result on a screen of plain text: the largest topics, and what was decided.
+
+        Parameters
+        ----------
+        n_topics : int
+            Number of topics to list; the largest topic of each theme is listed as well.
+        """
+        lines = [repr(self)]
+        for theme in self.themes:
+            if len(self.themes) < self.n_topics:
+                lines.append(f"     {theme.share:6.1%}  {theme.label} ({len(theme.topics)} topics)")
+            for topic in (self.topics[i] for i in theme.topics):
+                if topic.topic_id < n_topics or topic.topic_id == theme.topics[0]:
+                    terms = ", ".join(w for w in topic.keywords[:8] if w not in topic.label)
+                    lines.append(f"{topic.topic_id:4} {topic.share:6.1%}    {topic.label}: {terms}")
+        lines += ["", *dict.fromkeys(decision.message for decision in self.decisions)]
+        return "\n".join(lines)
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics, without noise."""
+        return len(self.topics)
+
+    @cached_property
+    def themes(self) -> tuple[Theme, ...]:
+        """4 to 12 groups of topics, the largest first; fewer than 8 topics are their own themes."""
+        from embedtopics.topics.reading._hierarchy import group_topics
+
+        return group_topics(self)
+
+    @property
+    def labels(self) -> Int32Array:
+        """Topic of each row, shape (n_rows,); -1 for noise and for rows without text."""
+        return self.by_row(self.clustering.labels, NOISE)
+
+    @property
+    def none_shares(self) -> FloatArray:
+        """Share of no topic in each document, (n_documents,): 1 less its memberships."""
+        inside = np.asarray(self.memberships.sum(axis=1), dtype=np.float64).ravel()
+        return np.clip(1.0 - inside, 0.0, 1.0).astype(np.float32)
+
+    @property
+    def reasons(self) -> npt.NDArray[np.int8]:
+        """Why each row is in no topic, a `Reason`, shape (n_rows,); 0 for rows in a topic."""
+        reasons = self.clustering.reasons
+        if reasons is None:
+            is_noise = self.clustering.labels == NOISE
+            reasons = np.where(is_noise, Reason.ISOLATED, Reason.IN_TOPIC).astype(np.int8)
+        return self.by_row(reasons, Reason.NO_TEXT)
+
+    @property
+    def coverage(self) -> float:
+        """Share of the rows with text in a topic."""
+        has_text = self.documents.of_row >= 0
+        return float(np.mean(self.labels[has_text] != NOISE)) if has_text.any() else 0.0
+
+    def by_row(self, values: npt.NDArray[Any], missing: float) -> npt.NDArray[Any]:
+        """Return values of rows from those of documents; `missing` for rows without text."""
+        of_row = self.documents.of_row
+        spread = np.full((len(of_row), *values.shape[1:]), missing, dtype=values.dtype)
+        spread[of_row >= 0] = values[of_row[of_row >= 0]]
+        return spread

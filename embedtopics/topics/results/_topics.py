@@ -1,0 +1,149 @@
+"""Topics, groups of topics, and how stable they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.protocols import FloatArray
+
+LEAST_AUC = 0.6
+"""AUC below which a label hardly separates the texts of its topic."""
+
+
+class Reason(IntEnum):
+    """Why a document is in no topic."""
+
+    IN_TOPIC = 0
+    BETWEEN = 1
+    """Its neighbors lead to two topics equally."""
+    ISOLATED = 2
+    """Its neighbors are far, or lead to no topic."""
+    UNINFORMATIVE = 3
+    """It is in a dense cluster with the words of the whole corpus."""
+    NO_TEXT = 4
+    """The row has no text."""
+    BEYOND_COVERAGE = 5
+    """It leads to a topic, but the requested coverage is smaller."""
+    REMOVED = 6
+    """Its topic was removed."""
+    NOT_LABELED = 7
+    """The topics are given labels, and it has no label."""
+
+    @property
+    def text(self) -> str:
+        """The reason in words."""
+        return (
+            "in a topic", "between topics", "isolated", "uninformative", "no text",
+            "beyond the requested coverage", "topic removed", "not labelled",
+        )[self]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Stability:
+    """Recurrence of the topics in random halves of the documents.
+
+    Parameters
+    ----------
+    recurrence : float64 ndarray of shape (n_topics,)
+        Mean over the replicates of a topic's best Jaccard overlap with a topic of the replicate,
+        on the documents in the replicate. NaN for a topic without documents in any.
+    low, high : float64 ndarray of shape (n_topics,)
+        Interval with nine tenths of these overlaps.
+    agreement : float32 ndarray of shape (n_documents,)
+        Share of the replicates in which a document is in the best match of its topic; for a
+        document in no topic, the share in which it is in none. NaN for a document that no
+        replicate held.
+    adjusted_rand : float64 ndarray of shape (n_pairs,)
+        Adjusted Rand index of each pair of replicates, on documents of both that are in a topic of
+        at least one; no topic is a class of its own. 0 for a pair without topics.
+    n_replicates : int
+    chance : float64 ndarray of shape (n_topics,), optional
+        Recurrence of randomly permuted labels: small, except for large topics.
+    """
+
+    recurrence: npt.NDArray[np.float64]
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+    agreement: FloatArray
+    adjusted_rand: npt.NDArray[np.float64]
+    n_replicates: int
+    chance: npt.NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One topic.
+
+    Parameters
+    ----------
+    topic_id : int
+    label : str
+        Displayed name: that of the user, a few keywords, or a phrase that separates the topic's
+        texts better, see `score_labels`.
+    size : int
+        Number of rows in the topic.
+    share : float
+        `size` over the number of rows with text.
+    keywords : tuple of str
+        Distinctive terms of the topic, best first.
+    weights : tuple of float
+        Class-TF-IDF weight of each keyword.
+    representatives : tuple of int
+        Row numbers (positions, from 0) of representative documents, best first.
+    persistence : float
+        Stability of the topic in the density hierarchy; NaN if unknown.
+    is_named : bool
+        Whether the user gave the label; such a label stays when keywords change.
+    is_seeded : bool
+        Whether the topic was named before the fit; no automatic step merges or renames it.
+    label_auc : tuple of float or None
+        Area under the ROC curve: how often a text of the topic is nearer to the label than a text
+        of sibling topics, with its 95 % interval. None if not measured.
+    keywords_auc : float or None
+        The same for the first three keywords.
+    """
+
+    topic_id: int
+    label: str
+    size: int
+    share: float
+    keywords: tuple[str, ...]
+    weights: tuple[float, ...]
+    representatives: tuple[int, ...]
+    persistence: float = float("nan")
+    is_named: bool = False
+    is_seeded: bool = False
+    label_auc: tuple[float, float, float] | None = None
+    keywords_auc: float | None = None
+
+    @property
+    def is_label_worse(self) -> bool:
+        """Whether the label separates the texts worse than the keywords, or hardly at all."""
+        if self.label_auc is None or self.keywords_auc is None:
+            return False
+        return self.label_auc[2] < self.keywords_auc or self.label_auc[0] < LEAST_AUC
+
+
+@dataclass(frozen=True)
+class Theme:
+    """A group of topics.
+
+    Parameters
+    ----------
+    label : str
+    size : int
+        Number of rows.
+    share : float
+        `size` over the number of rows with text.
+    topics : tuple of int
+        Ids, ascending.
+    """
+
+    label: str
+    size: int
+    share: float
+    topics: tuple[int, ...]

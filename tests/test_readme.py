@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from embedtopics._utils.folders import demo_path
-from embedtopics.retrieval._filters import parse_filter
+from embedtopics.corpus.filters._expressions import parse_filter
 from embedtopics.training import TrainingSettings, _distill, _student
 from tests.chat_server import said, serving
 

@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_between, checked_choice, checked_count
 from embedtopics.corpus._columns import FIELD_SEPARATOR
+from embedtopics.corpus.filters._expressions import Filter, InvalidCondition, find_column
+from embedtopics.corpus.filters._rows import read_filter
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 from embedtopics.retrieval._bm25 import (
@@ -19,9 +21,7 @@ from embedtopics.retrieval._bm25 import (
     LexicalSearcher,
     stop_form,
 )
-from embedtopics.retrieval._filters import Filter, InvalidCondition, find_column, parse_filter
 from embedtopics.retrieval._fusion import DEPTH, fuse_scores
-from embedtopics.retrieval._mapping_filters import read_mapping
 from embedtopics.retrieval._query import (
     ParsedQuery,
     checked_queries,
@@ -159,7 +159,7 @@ def search(
     unit_vectors = query_vectors(reader, [query.text for query in parsed], vectors, options.mode)
 
     def answer(version: IndexVersion) -> SearchHits:
-        condition = read_filter(collection, where)
+        condition = document_filter(collection, where)
         documents = matching_documents(collection, condition)
         rankings = find_parsed(version, collection, parsed, unit_vectors, options, documents)
         hits = []
@@ -218,7 +218,7 @@ def query_vectors(
     return unit_vectors
 
 
-def read_filter(collection: Collection, where: Where) -> Filter | None:
+def document_filter(collection: Collection, where: Where) -> Filter | None:
     """Read a filter and check it against the columns of the metadata."""
     if where is None:
         return None
@@ -227,11 +227,7 @@ def read_filter(collection: Collection, where: Where) -> Filter | None:
 
     id = collection.settings().get("columns", {}).get("id") or "id"
     kinds = {"id": "text", id: "text", **collection.columns()}
-    if isinstance(where, Mapping):
-        return read_mapping(where, kinds, collection.column_sql)
-    if not where.strip():
-        return None
-    return parse_filter(where, kinds, collection.column_sql)
+    return read_filter(where, kinds, collection.column_sql)
 
 
 def matching_documents(collection: Collection, condition: Filter | None) -> Int64Array | None:
@@ -317,7 +313,7 @@ def facets(
         raise InputError("query", "a text", query)
 
     if query is None:
-        numbers = matching_documents(collection, read_filter(collection, where))
+        numbers = matching_documents(collection, document_filter(collection, where))
     else:
         hits = search(reader, query, where, None, options)
         number_of = collection.numbers([str(hit.id) for hit in hits])

@@ -25,10 +25,10 @@ from embedtopics.retrieval._search import (
     RankedDocuments,
     Where,
     above_chance,
+    document_filter,
     make_hits,
     matching_documents,
     query_vectors,
-    read_filter,
 )
 from embedtopics.retrieval.results import DuplicateGroups, SearchHits
 from embedtopics.retrieval.storage._collection import Collection
@@ -63,7 +63,7 @@ def find_similar(
     free = [] if vectors is None else [*vectors]
 
     def answer(version: IndexVersion) -> SearchHits:
-        condition = read_filter(collection, where)
+        condition = document_filter(collection, where)
         numbers = collection.numbers([*ids, *unlike])
         passages: dict[str, FloatArray] = {}
         n_passages = 0

@@ -128,7 +128,7 @@ def test_keys_alone_open_a_document_and_say_it(browser, page):
 
 
 def test_a_group_becomes_a_filter_that_the_package_reads(browser, page, result):
-    from embedtopics.retrieval._filters import parse_filter
+    from embedtopics.corpus.filters._expressions import parse_filter
 
     opened(browser, page, "#groups=2")
     n_rows = int((result.corpus.group[result.documents.of_row >= 0] == "bob's").sum())

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embedtopics.corpus.filters._expressions import parse_filter
 from embedtopics.errors import InputError
-from embedtopics.retrieval._filters import parse_filter
 from tests.factories import refuses
 from tests.retrieval.drawn_filters import (
     COLUMNS,

@@ -17,7 +17,7 @@ import numpy as np
 
 from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import find_folder, parse_json
-from embedtopics.corpus._texts import compose, replace_surrogates
+from embedtopics.corpus.filters._values import compared_form
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.retrieval.results import Document
@@ -384,14 +384,6 @@ class Column:
     def compared_sql(self) -> str:
         """The values in the form in which filters and facets compare them."""
         return composed_sql(self.sql) if self.kind in ("text", "list") else self.sql
-
-
-def compared_form(text: str) -> str:
-    """Return a text as filters and facets compare it: composed (Unicode NFC), without surrogates.
-
-    Metadata are stored as they are given, so that hits and exports return what came in.
-    """
-    return compose(replace_surrogates(text))
 
 
 def composed_sql(column: str) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.folders import find_folder, flush_folder, only_writer
+from embedtopics.corpus.filters._values import TypedColumn
 from embedtopics.errors import CorruptFileError, InputError, Remedy
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.results import Decision
@@ -48,7 +49,6 @@ from embedtopics.retrieval.storage._checks import (
     find_damage,
 )
 from embedtopics.retrieval.storage._metadata import (
-    NewColumn,
     fit_columns,
     read_frame,
     store_columns,
@@ -410,7 +410,7 @@ class CollectionWriter:
         ids: Sequence[str],
         texts: Sequence[str],
         columns: list[Column],
-        new_columns: list[NewColumn],
+        new_columns: list[TypedColumn],
     ) -> None:
         rows: list[tuple[Any, ...]] = [()] * len(ids)
         if new_columns:

@@ -11,10 +11,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from embedtopics.corpus.filters._values import date_text
 from embedtopics.errors import CorruptFileError
 from embedtopics.retrieval.storage._checks import check
 from embedtopics.retrieval.storage._collection import Collection
-from embedtopics.retrieval.storage._metadata import date_text
 from tests.factories import refuses
 from tests.retrieval.collection.fake import add, assert_clean, state
 

@@ -1,6 +1,6 @@
 """Filters as mappings: ``{"year": [2019, 2020], "source": "Le Monde"}``.
 
-A document passes if each column holds the value, or one of several values; None stands for no
+A row passes if each column holds the value, or one of several values; None stands for no
 value. Values are bound as parameters of SQL. They are never parsed, so a text may hold quotes and
 words such as *and*.
 """
@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from embedtopics.corpus._texts import is_missing
-from embedtopics.errors import InputError
-from embedtopics.retrieval._filters import (
+from embedtopics.corpus.filters._expressions import (
     KEYWORDS,
     Filter,
     InvalidCondition,
@@ -30,7 +29,8 @@ from embedtopics.retrieval._filters import (
     read_period,
     typed_value,
 )
-from embedtopics.retrieval.storage._metadata import date_text
+from embedtopics.corpus.filters._values import date_text
+from embedtopics.errors import InputError
 
 MOST_VALUES = 10_000
 """Values of a mapping; SQLite binds at most 32,766 parameters, and a date needs two."""
@@ -47,7 +47,10 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 
 def read_mapping(
-    where: Mapping[Any, Any], columns: Mapping[str, str], column_sql: Callable[[str], str] = str
+    where: Mapping[Any, Any],
+    columns: Mapping[str, str],
+    column_sql: Callable[[str], str] = str,
+    parameter: str = "where",
 ) -> Filter | None:
     """Return a filter, given the kind and the name in SQL of each column; None if it is empty."""
     conditions: list[Sql] = []
@@ -64,7 +67,7 @@ def read_mapping(
             typed = _type_values(column, columns[column], values)
         except InvalidCondition as error:
             expected = "a mapping of columns to values"
-            raise InputError("where", expected, {name: value}, remedy=str(error)) from None
+            raise InputError(parameter, expected, {name: value}, remedy=str(error)) from None
 
         conditions.append(_condition(column_sql(column), columns[column], typed))
         written.append(_write(column, values))

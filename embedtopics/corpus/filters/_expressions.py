@@ -14,8 +14,8 @@ import numpy as np
 
 from embedtopics.corpus._columns import list_names
 from embedtopics.corpus._texts import compose
+from embedtopics.corpus.filters._values import compared_form
 from embedtopics.errors import InputError
-from embedtopics.retrieval.storage._catalog import compared_form
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree, UnexpectedToken
@@ -65,7 +65,7 @@ class InvalidCondition(Exception):
 
 
 def find_column(name: object, columns: Mapping[str, str]) -> str:
-    """Return the name of a column as the index spells it, or refuse it and suggest similar ones."""
+    """Return the name of a column as `columns` spell it, or refuse it and suggest similar ones."""
     if not isinstance(name, str):
         raise InvalidCondition(f"names of columns are texts, not {name!r:.80}")
     if name in columns:
@@ -222,14 +222,20 @@ def _parser() -> Lark:
 
 
 def parse_filter(
-    text: str, columns: Mapping[str, str], column_sql: Callable[[str], str] = str
+    text: str,
+    columns: Mapping[str, str],
+    column_sql: Callable[[str], str] = str,
+    parameter: str = "where",
 ) -> Filter:
-    """Parse a filter by the grammar above, given the kind and the name in SQL of each column."""
+    """Parse a filter by the grammar above, given the kind and the name in SQL of each column.
+
+    `parameter` is the argument that holds the filter, for errors.
+    """
     from lark import UnexpectedCharacters, UnexpectedToken
 
     if len(text) > MOST_CHARACTERS:
         expected = f"a filter of at most {MOST_CHARACTERS:,} characters"
-        raise InputError("where", expected, found=f"{len(text):,}")
+        raise InputError(parameter, expected, found=f"{len(text):,}")
     text = compose(text)  # a mark of its own ends a name
     try:
         parsed = _parser().parse(text)
@@ -239,29 +245,38 @@ def parse_filter(
         before = text[:at].rstrip()
         named = [name for name in columns if before.endswith((name, f'"{name}"'))]
         last = max(named, key=len, default="")
-        raise _fault(text, at, at + len(written), _expected(error, columns, last)) from None
+        message = _expected(error, columns, last)
+        raise _fault(parameter, text, at, at + len(written), message) from None
     except UnexpectedCharacters as error:
         at = int(error.pos_in_stream or 0)
         message = f"this character is not allowed here; {_REMEDIES.get(text[at], _REMEDY)}"
-        raise _fault(text, at, at + 1, message) from None
+        raise _fault(parameter, text, at, at + 1, message) from None
 
-    return Filter(text.strip(), _FilterReader(text, columns, column_sql).read(parsed, 0))
+    reader = _FilterReader(text, columns, column_sql, parameter)
+    return Filter(text.strip(), reader.read(parsed, 0))
 
 
 class _FilterReader:
     """Converts the tree of lark to SQL."""
 
     def __init__(
-        self, text: str, columns: Mapping[str, str], column_sql: Callable[[str], str]
+        self,
+        text: str,
+        columns: Mapping[str, str],
+        column_sql: Callable[[str], str],
+        parameter: str,
     ) -> None:
-        self.text, self.columns, self.column_sql = text, columns, column_sql
+        self.text = text
+        self.columns = columns
+        self.column_sql = column_sql
+        self.parameter = parameter
 
     def read(self, tree: Tree[Token], level: int) -> Sql:
         """Read one rule of the grammar."""
         if level > MOST_LEVELS:
             at = tree.meta.start_pos
             message = f"use at most {MOST_LEVELS} levels of parentheses and not"
-            raise _fault(self.text, at, at + 1, message)
+            raise _fault(self.parameter, self.text, at, at + 1, message)
 
         rule: str = tree.data
         parts: list[Any] = [part for part in tree.children if part is not None]
@@ -320,7 +335,8 @@ class _FilterReader:
             return condition_of(self.column_sql(name), kind, operator, typed_values)
         except InvalidCondition as error:
             start = int(at.start_pos or 0)
-            raise _fault(self.text, start, start + len(at), str(error)) from None
+            stop = start + len(at)
+            raise _fault(self.parameter, self.text, start, stop, str(error)) from None
 
     def value(self, token: Token) -> str | int | float | bool:
         """Return the value of a token, without quotes."""
@@ -340,13 +356,13 @@ class _FilterReader:
         return str(token) if token.type == "NAME" else token.lower() == "true"
 
 
-def _fault(text: str, start: int, stop: int, message: str) -> InputError:
+def _fault(parameter: str, text: str, start: int, stop: int, message: str) -> InputError:
     part = text[start:stop] if stop - start <= 40 else f"{text[start : start + 40]}..."
     before = ("..." if start > 30 else "") + text[max(0, start - 30) : start]
     after = text[stop : stop + 20] + ("..." if len(text) > stop + 20 else "")
     # One line without characters that control a terminal.
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in f"{before}>>>{part}<<<{after}")
-    return InputError("where", "a filter that can be read", found=shown,
+    return InputError(parameter, "a filter that can be read", found=shown,
                       remedy=f"at character {start + 1}: {message}")  # fmt: skip
 
 

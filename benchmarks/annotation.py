@@ -65,7 +65,8 @@ def _ag_news() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _encoded(corpus: str) -> tuple[np.ndarray, np.ndarray]:
-    from embedtopics.encoders import CachedEncoder, SentenceEncoder
+    from embedtopics import SentenceEncoder
+    from embedtopics.encoders import CachedEncoder
 
     texts, labels, *_ = _read(corpus)
     n = N_POOL + N_TEST
@@ -75,7 +76,8 @@ def _encoded(corpus: str) -> tuple[np.ndarray, np.ndarray]:
 def _study(
     folder: str, vectors: np.ndarray, classes: list[str], strategy: str, teach: float, seed: int
 ) -> Any:
-    from embedtopics.annotation import AnnotationProject, StudyDesign
+    from embedtopics import AnnotationProject
+    from embedtopics.annotation import StudyDesign
 
     texts = [f"text {row}" for row in range(len(vectors))]
     design = StudyDesign(teach=teach, n_test=0, random_state=seed)

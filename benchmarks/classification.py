@@ -134,7 +134,7 @@ def _one_draw(
 
 
 def _methods() -> dict[str, Callable[[list[str], np.ndarray], Any]]:
-    from embedtopics.classification import TextClassifier
+    from embedtopics import TextClassifier
 
     def ours(encoder: str, method: str) -> Callable[[list[str], np.ndarray], Any]:
         return lambda texts, y: TextClassifier(
@@ -154,7 +154,7 @@ def _setfit(texts: list[str], y: np.ndarray) -> Any:
     from datasets import Dataset
     from setfit import SetFitModel, Trainer, TrainingArguments
 
-    from embedtopics.encoders import SentenceEncoder
+    from embedtopics import SentenceEncoder
 
     folder = str(SentenceEncoder(ENCODER).recipe.checkpoint.folder)
     names = np.unique(y)

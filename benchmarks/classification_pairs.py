@@ -50,7 +50,7 @@ def _draw(corpus: str, seed: int) -> tuple[Pairs, Pairs]:
 
 
 def _ours(encoder: str, method: str, train: Pairs, test: Pairs, seed: int) -> np.ndarray:
-    from embedtopics.classification import TextClassifier
+    from embedtopics import TextClassifier
 
     training = {"max_steps": STEPS, "learning_rate": RATE, "epochs": 9, "show_progress": False}
     options = {} if method == "frozen" else {"training": training}
@@ -79,7 +79,7 @@ def _cross_encoder(train: Pairs, test: Pairs, seed: int) -> np.ndarray:
     )
     from sentence_transformers.cross_encoder.losses import CrossEntropyLoss
 
-    from embedtopics.encoders import SentenceEncoder
+    from embedtopics import SentenceEncoder
 
     names = np.unique(train[1])
     folder = str(SentenceEncoder(ENCODER).recipe.checkpoint.folder)

@@ -41,7 +41,7 @@ N_SMALL_TEST = 300
 
 
 def _folder() -> str:
-    from embedtopics.encoders import SentenceEncoder
+    from embedtopics import SentenceEncoder
 
     return str(SentenceEncoder(ENCODER).recipe.checkpoint.folder)
 
@@ -59,7 +59,7 @@ def _sampled(
 
 
 def _ours(parts: Any, seed: int, **training: Any) -> dict[str, Any]:
-    from embedtopics.classification import TextClassifier
+    from embedtopics import TextClassifier
 
     options = {"epochs": EPOCHS, "learning_rate": 2e-5, "validations_per_epoch": 1,
                "show_progress": False, **training}  # fmt: skip
@@ -136,7 +136,7 @@ def _small_fit(corpus: str, n: int, seed: int, method: str) -> dict[str, Any]:
     from sklearn.metrics import f1_score
 
     from benchmarks.classification import _read
-    from embedtopics.classification import TextClassifier
+    from embedtopics import TextClassifier
 
     texts, labels, test, truth = _read(corpus)
     rows = np.random.default_rng(seed).permutation(len(texts))[:n]
@@ -164,7 +164,7 @@ def ulmfit(_: bool = False) -> Iterator[dict[str, Any]]:
 
 def words(quick: bool = False) -> Iterator[dict[str, Any]]:
     """Tag words, and the same with a loop of transformers."""
-    from embedtopics.classification import TokenClassifier
+    from embedtopics import TokenClassifier
 
     for corpus in ("wnut17",) if quick else TAGGED:
         train, test = (_sentences(corpus, part) for part in ("train", "test"))

@@ -15,9 +15,8 @@ from typing import Any
 from benchmarks.corpora import FRENCH, LabelledCorpus, load_labelled
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
-from embedtopics import comparison
+from embedtopics import SentenceEncoder, comparison
 from embedtopics.comparison.results import Comparison
-from embedtopics.encoders import SentenceEncoder
 from embedtopics.training import distill
 
 __all__ = ["measure", "render"]

@@ -19,7 +19,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.corpora import CACHE, ENCODED, hash_texts
-from embedtopics.encoders import SentenceEncoder
+from embedtopics import SentenceEncoder
 from embedtopics.protocols import Encoder
 
 CHUNK = 2_000

@@ -52,7 +52,8 @@ def measure(options: Options) -> dict[str, Any]:
 
 @cache
 def _encoder(name: str) -> Any:
-    from embedtopics.encoders import CachedEncoder, SentenceEncoder
+    from embedtopics import SentenceEncoder
+    from embedtopics.encoders import CachedEncoder
     from embedtopics.encoders._registry import resolve_encoder
 
     if name in ENCODERS[:2]:
@@ -65,9 +66,9 @@ def _of_news(language: str, name: str) -> dict[str, Any]:
     from sklearn.model_selection import cross_val_predict
     from sklearn.neighbors import KNeighborsClassifier
 
+    from embedtopics import TopicModel
     from embedtopics.evaluation import agreement
     from embedtopics.evaluation._bootstrap import mean_of_values
-    from embedtopics.topics import TopicModel
 
     texts, classes = _read_news(language)
     labels = np.array(classes)
@@ -87,7 +88,7 @@ def _of_news(language: str, name: str) -> dict[str, Any]:
 
 def _of_languages(name: str, encoder: str, systems: Sequence[System]) -> list[dict[str, Any]]:
     """Return the figures of topics of two languages."""
-    from embedtopics.topics import TopicModel
+    from embedtopics import TopicModel
 
     known, rows = _read(name), []
     vectors = _encoder(encoder).encode(known.texts)

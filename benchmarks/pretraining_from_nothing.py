@@ -89,7 +89,7 @@ def _few_labels(
     models: Mapping[str, str], sizes: Sequence[int], n_draws: int
 ) -> list[dict[str, Any]]:
     """Return the accuracy of each model with few labels, fine-tuned; of TF-IDF, as it is."""
-    from embedtopics.classification import TextClassifier
+    from embedtopics import TextClassifier
 
     found = []
     for corpus in CORPORA:

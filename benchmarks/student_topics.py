@@ -99,7 +99,7 @@ class _Teacher:
     """The default encoder, whose vectors of these texts and seconds are kept in the cache."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        from embedtopics.encoders import SentenceEncoder
+        from embedtopics import SentenceEncoder
 
         self._encoder: Any = SentenceEncoder()
         self._place = {normalize_text(text): place for place, text in enumerate(texts)}
@@ -168,7 +168,8 @@ def _topics(
     texts: list[str], vectors: np.ndarray, n_topics: int | None, seed: int
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return labels as they are and with all texts in a topic, and what the fit cost."""
-    from embedtopics.topics import TopicModel, at_resolution
+    from embedtopics import TopicModel
+    from embedtopics.topics import at_resolution
 
     empty = ~vectors.any(axis=1)  # none of its words is known
     vectors = np.where(empty[:, None], np.float32(1), vectors)

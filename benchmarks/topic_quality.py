@@ -23,8 +23,9 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 from benchmarks.corpora import LabelledCorpus, load_labelled
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
+from embedtopics import TopicModel
 from embedtopics.terms.results import TokenStream
-from embedtopics.topics import TopicModel, at_resolution, reduce
+from embedtopics.topics import at_resolution, reduce
 from embedtopics.topics.results import TopicResult
 
 __all__ = ["measure", "render", "word_tokens"]

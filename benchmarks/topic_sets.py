@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.corpora import _READERS, CACHE, _read_rows
-from embedtopics.topics import TopicModel
+from embedtopics import TopicModel
 from embedtopics.topics.results import TopicResult
 
 __all__ = ["CHOSEN_ON", "NAMED", "SETS", "Fit", "LatentWords", "fit_bertopic", "fit_set", "shown"]

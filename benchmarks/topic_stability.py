@@ -19,10 +19,11 @@ import numpy as np
 from benchmarks.corpora import LABELLED, LabelledCorpus, load_arxiv, load_labelled
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
+from embedtopics import TopicModel
 from embedtopics.reduction._components import principal_start
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import layout
-from embedtopics.topics import TopicModel, with_stability
+from embedtopics.topics import with_stability
 from embedtopics.topics._resolution import compare
 from embedtopics.topics.results import Stability, TopicResult
 

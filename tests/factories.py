@@ -13,10 +13,9 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
-from embedtopics import Corpus
+from embedtopics import Corpus, SentenceEncoder
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.comparison.results import Comparison, EncoderView, Move, Overlap
-from embedtopics.encoders import SentenceEncoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.results import Decision

@@ -184,7 +184,7 @@ STAGES = {
     "import embedtopics.encoders": {"tokenizers", "huggingface_hub", *HEAVY},
     "import embedtopics.corpus": {"py3langid"},
     "from embedtopics import TopicModel": LATER,
-    "from embedtopics.retrieval import SearchIndex": {"lark"},
+    "from embedtopics import SearchIndex": {"lark"},
 }
 """Imports, one after the other, and what none of them may have loaded by then."""
 

@@ -78,7 +78,7 @@ def classifier(tmp_path_factory):
     demo = demo[demo["theme"].isin(["heat_pumps", "chess"])].drop_duplicates("body")
     demo["label"] = demo["theme"]
     demo.to_csv(folder / "labelled.csv", index=False)
-    model = et.classification.TextClassifier("all-MiniLM-L6-v2")
+    model = et.TextClassifier("all-MiniLM-L6-v2")
     model.fit(demo["body"][::2].tolist(), demo["label"][::2].tolist()).save(
         folder / "my-classifier"
     )

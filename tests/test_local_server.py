@@ -16,9 +16,10 @@ import pytest
 
 pytest.importorskip("starlette", reason="needs the extra page")
 
+from embedtopics import AnnotationProject
 from embedtopics._utils.local_server import MAX_BYTES, LocalServer, Post
 from embedtopics._utils.records import Record
-from embedtopics.annotation import AnnotationProject, serve
+from embedtopics.annotation import serve
 from embedtopics.errors import InputError, MissingExtraError
 from tests.factories import refuses
 from tests.report.driving import fetch, served

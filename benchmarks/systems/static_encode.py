@@ -24,7 +24,7 @@ def main() -> None:
 def distil(kind: str, folder: Path, content: dict[str, Any]) -> dict[str, Any]:
     """Make the table, and keep it beside the sentences; imports and loading count."""
     began = time.monotonic()
-    from embedtopics.encoders import SentenceEncoder
+    from embedtopics import SentenceEncoder
     from embedtopics.training import distill
 
     encoder = SentenceEncoder("all-MiniLM-L6-v2", precision="float32", local_files_only=True)
@@ -38,7 +38,8 @@ def load(kind: str, folder: Path) -> Callable[[list[str]], np.ndarray]:
         from model2vec import StaticModel
 
         return StaticModel.from_pretrained(folder / TABLE).encode
-    from embedtopics.encoders import SentenceEncoder, StaticEncoder
+    from embedtopics import SentenceEncoder
+    from embedtopics.encoders import StaticEncoder
 
     if kind == "static":
         return StaticEncoder(folder / TABLE).encode

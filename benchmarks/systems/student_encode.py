@@ -25,7 +25,7 @@ def main() -> None:
 def make(kind: str, folder: Path, content: dict[str, Any]) -> dict[str, Any]:
     """Make a table, and keep it; imports, loading and all encoding of the teacher count."""
     began = time.monotonic()
-    from embedtopics.encoders import SentenceEncoder
+    from embedtopics import SentenceEncoder
     from embedtopics.training import distill
 
     if kind == "student":
@@ -48,7 +48,8 @@ def make(kind: str, folder: Path, content: dict[str, Any]) -> dict[str, Any]:
 
 def load(kind: str, folder: Path) -> Callable[[list[str]], np.ndarray]:
     """Return the function that encodes."""
-    from embedtopics.encoders import SentenceEncoder, StaticEncoder
+    from embedtopics import SentenceEncoder
+    from embedtopics.encoders import StaticEncoder
 
     if kind == "teacher":
         return SentenceEncoder(TEACHER, precision="float32", local_files_only=True).encode

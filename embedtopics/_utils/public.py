@@ -34,3 +34,15 @@ def attach(
         return import_name(name)
 
     return get_name, list_names, names
+
+
+def places_of(package: str, moved: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a private package: it says where its former names are."""
+
+    def get_name(name: str) -> Any:
+        message = f"module {package!r} has no attribute {name!r}"
+        if name in moved:
+            message += f"; it is {moved[name]} now"
+        raise AttributeError(message)
+
+    return get_name

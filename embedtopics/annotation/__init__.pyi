@@ -2,7 +2,6 @@ from . import results as results
 from ._codebook import Label as Label
 from ._codebook import StudyDesign as StudyDesign
 from ._coder import LanguageModelCoder as LanguageModelCoder
-from ._project import AnnotationProject as AnnotationProject
 from ._server import serve as serve
 from ._topics import ask as ask
 from ._topics import code_topic as code_topic

@@ -21,7 +21,7 @@ from embedtopics.annotation.results import (
     StoppingOfClass,
     StudyReport,
 )
-from embedtopics.classification import TextClassifier
+from embedtopics.classification._classifier import TextClassifier
 from embedtopics.classification._prevalence import measure, predict_corpus
 from embedtopics.classification._targets import without_rare_labels
 from embedtopics.errors import InputError

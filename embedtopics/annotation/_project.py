@@ -41,7 +41,7 @@ from embedtopics.results import Decision, Exported
 if TYPE_CHECKING:
     import pandas as pd
 
-    from embedtopics.classification import TextClassifier
+    from embedtopics.classification._classifier import TextClassifier
     from embedtopics.inference import Measurement
     from embedtopics.inference.results import MeasuredShares
 
@@ -375,7 +375,7 @@ class AnnotationProject:
         method : {"auto", "frozen", "few_shot", "fine_tune"}, optional
             By default "auto", or "frozen" for pairs.
         **options
-            Parameters of `embedtopics.classification.TextClassifier`.
+            Parameters of `embedtopics.TextClassifier`.
         """
         return _estimates.classifier(self.state, method, options)
 

@@ -188,7 +188,7 @@ class ClassifyTexts(_OfSavedModel):
 
     def load(self) -> Any:
         """Load the classifier."""
-        from embedtopics.classification import TextClassifier
+        from embedtopics.classification._classifier import TextClassifier
 
         return TextClassifier.load(self.model)
 

@@ -1,5 +1,4 @@
 from . import results as results
-from ._classifier import TextClassifier as TextClassifier
 from ._corpora import classify as classify
 from ._entities import entities as entities
 from ._entities import word_scores as word_scores
@@ -8,5 +7,4 @@ from ._prevalence import prevalence as prevalence
 from ._report import evaluate as evaluate
 from ._report import suspicious_labels as suspicious_labels
 from ._targets import label_conflicts as label_conflicts
-from ._words import TokenClassifier as TokenClassifier
 from ._words import load_classifier as load_classifier

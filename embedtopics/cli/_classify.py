@@ -16,7 +16,7 @@ from embedtopics.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from embedtopics.classification import TextClassifier
+    from embedtopics.classification._classifier import TextClassifier
     from embedtopics.corpus._corpus import Corpus
 
 app = Commands(
@@ -43,7 +43,7 @@ def train(
 ) -> None:
     """Train a classifier on labelled texts."""
     from embedtopics._utils.folders import check_output_folder
-    from embedtopics.classification import TextClassifier
+    from embedtopics.classification._classifier import TextClassifier
     from embedtopics.classification._storage import KIND
 
     check_output_folder(out, KIND)
@@ -73,7 +73,8 @@ def predict(
     id: opt.IdColumn = None,
 ) -> None:
     """Predict the class of each text of a file; `batch classify` does so in shards."""
-    from embedtopics.classification import TextClassifier, classify
+    from embedtopics.classification import classify
+    from embedtopics.classification._classifier import TextClassifier
     from embedtopics.corpus._corpus import Corpus
 
     show.check_outputs(out)
@@ -93,7 +94,8 @@ def report(
 ) -> None:
     """Evaluate a classifier on labelled texts that were not in its training set."""
     from embedtopics import report
-    from embedtopics.classification import TextClassifier, evaluate
+    from embedtopics.classification import evaluate
+    from embedtopics.classification._classifier import TextClassifier
     from embedtopics.corpus._table_files import write_table
 
     show.check_target(out, (*show.PAGE, *show.TABLE))
@@ -144,14 +146,14 @@ def prevalence(
     figure: opt.OutFigure = None,
 ) -> None:
     """Estimate the prevalence of each class, corrected by labels of a random sample."""
-    from embedtopics import classification, plots
+    from embedtopics import TextClassifier, classification, plots
     from embedtopics.corpus._corpus import Corpus
 
     show.check_outputs(out, figure)
     corpus = Corpus(file, text, time=time, group=group)
     labels = None if label is None else _labels(corpus, label)
     estimates = classification.prevalence(
-        classification.TextClassifier.load(model), corpus, labels, by=by, every=every
+        TextClassifier.load(model), corpus, labels, by=by, every=every
     )  # fmt: skip
     show.write_outputs(out, estimates.to_frame, figure, lambda: plots.prevalence(estimates))
     _print_shares(estimates, width)
@@ -214,7 +216,8 @@ def annotate(
     """Label texts on a local page while a model learns."""
     from embedtopics._utils.folders import parse_json, read_regular
     from embedtopics._utils.local_server import require_server
-    from embedtopics.annotation import AnnotationProject, serve
+    from embedtopics.annotation import serve
+    from embedtopics.annotation._project import AnnotationProject
     from embedtopics.corpus._corpus import Corpus
 
     show.check_target(report, show.PAGE, "--report")

@@ -108,7 +108,7 @@ def _choices(planned: Mapping[str, list[Any]]) -> dict[str, Any]:
 def _fit(corpus: Corpus, choice: Mapping[str, Any]) -> TopicResult:
     """Fit the topics of the main study."""
     from embedtopics.encoders._registry import resolve_encoder
-    from embedtopics.topics import TopicModel
+    from embedtopics.topics._model import TopicModel
 
     options = {}
     if choice["truncation"] != "auto":

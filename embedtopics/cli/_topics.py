@@ -19,7 +19,7 @@ from embedtopics.errors import InputError
 if TYPE_CHECKING:
     from embedtopics.corpus._corpus import Corpus
     from embedtopics.encoders._contract import BaseEncoder
-    from embedtopics.topics import TopicModel
+    from embedtopics.topics._model import TopicModel
 
 
 def topics(
@@ -49,8 +49,9 @@ def topics(
 ) -> None:
     """Find the topics of a file of documents."""
     from embedtopics.corpus._corpus import Corpus
-    from embedtopics.topics import SeedWords, TopicModel
+    from embedtopics.topics import SeedWords
     from embedtopics.topics._clusters import Resolution
+    from embedtopics.topics._model import TopicModel
 
     if show.is_results_folder(file):
         remedy = "read them at another resolution with embedtopics resolution"
@@ -177,7 +178,7 @@ def demo(
     """Find the topics of the bundled corpus: short texts in English, French or both."""
     from embedtopics._utils.folders import demo_path
     from embedtopics.corpus._corpus import Corpus
-    from embedtopics.topics import TopicModel
+    from embedtopics.topics._model import TopicModel
 
     corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
     if language != "all":

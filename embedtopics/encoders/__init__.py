@@ -6,4 +6,7 @@ projections, the floor.
 
 from embedtopics._utils.public import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+MOVED = {"SentenceEncoder": "et.SentenceEncoder"}
+"""Former public names, and where they are now."""
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__, MOVED)

@@ -1,5 +1,4 @@
 from ._cache import CachedEncoder as CachedEncoder
-from .sentence._encoder import SentenceEncoder as SentenceEncoder
 from .static._encoder import StaticEncoder as StaticEncoder
 from .words._counts import RandomProjectionEncoder as RandomProjectionEncoder
 from .words._counts import TfidfEncoder as TfidfEncoder

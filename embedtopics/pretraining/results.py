@@ -11,7 +11,7 @@ from embedtopics.results import Decision
 if TYPE_CHECKING:
     import pandas as pd
 
-    from embedtopics.encoders import SentenceEncoder
+    from embedtopics.encoders.sentence._encoder import SentenceEncoder
 
 
 @dataclass(frozen=True, eq=False, repr=False)

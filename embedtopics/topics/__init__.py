@@ -2,4 +2,7 @@
 
 from embedtopics._utils.public import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+MOVED = {"TopicModel": "et.TopicModel"}
+"""Former public names, and where they are now."""
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__, MOVED)

@@ -1,7 +1,6 @@
 from . import results as results
 from ._describe import top_words as top_words
 from ._inspection import inspect_corpus as inspect_corpus
-from ._model import TopicModel as TopicModel
 from ._propagation import assign as assign
 from ._resolution import at_resolution as at_resolution
 from ._resolution import levels as levels

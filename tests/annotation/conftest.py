@@ -4,7 +4,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from embedtopics.annotation import AnnotationProject, StudyDesign
+from embedtopics import AnnotationProject
+from embedtopics.annotation import StudyDesign
 from tests.report.conftest import browser  # noqa: F401
 
 NAMES = ["fruit", "train", "chess"]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from embedtopics.annotation import AnnotationProject
+from embedtopics import AnnotationProject
 from embedtopics.annotation._journal import Journal, read_journal
 from embedtopics.errors import CorruptFileError, InputError
 from tests.annotation.conftest import NAMES, code

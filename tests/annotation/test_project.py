@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics import Corpus
-from embedtopics.annotation import AnnotationProject, Label, StudyDesign
+from embedtopics import AnnotationProject, Corpus
+from embedtopics.annotation import Label, StudyDesign
 from embedtopics.annotation._codebook import permanent_numbers
 from tests.annotation.conftest import code, full_disk
 from tests.factories import each, refuses

@@ -250,7 +250,8 @@ class TestInABrowser:
         script = tmp_path / "study.py"
         script.write_text(
             "import json, sys, numpy as np\n"
-            "from embedtopics.annotation import AnnotationProject, serve\n"
+            "from embedtopics import AnnotationProject\n"
+            "from embedtopics.annotation import serve\n"
             "texts, vectors = json.load(open(sys.argv[1])), np.load(sys.argv[2])\n"
             f"study = AnnotationProject(texts, {NAMES!r}, sys.argv[3], encoder=vectors)\n"
             "server = serve(study)\nprint(server.url, flush=True)\nserver.run()\n"

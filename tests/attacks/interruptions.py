@@ -57,7 +57,7 @@ def saved_result() -> Work:
 
 
 def _index_work(change: Callable[[Any], Any], is_the_same: bool = False) -> Work:
-    from embedtopics.retrieval import SearchIndex
+    from embedtopics import SearchIndex
     from embedtopics.retrieval.storage._checks import check
     from tests.retrieval.indexes import build
 
@@ -87,7 +87,7 @@ def built_index() -> Work:
 
 def enlarged_index() -> Work:
     """Add documents to an index, and change one."""
-    from embedtopics.retrieval import SearchIndex
+    from embedtopics import SearchIndex
     from tests.retrieval.indexes import corpus
 
     def change(folder: Path) -> None:
@@ -99,7 +99,7 @@ def enlarged_index() -> Work:
 
 def compacted_index() -> Work:
     """Compact an index; what it holds stays."""
-    from embedtopics.retrieval import SearchIndex
+    from embedtopics import SearchIndex
 
     return _index_work(lambda folder: SearchIndex.load(folder).compact(), is_the_same=True)
 
@@ -155,7 +155,7 @@ def trained_encoder() -> Work:
 
 def labelled_text() -> Work:
     """Label one text more; the labels before stay, and another try gives the same."""
-    from embedtopics.annotation import AnnotationProject
+    from embedtopics import AnnotationProject
 
     texts = [f"{'cat owl' if i % 2 else 'train rail'} {i}" for i in range(12)]
 

@@ -17,9 +17,10 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import estimator_checks
 
+from embedtopics import SentenceEncoder, TextClassifier
 from embedtopics._utils.folders import write_manifest
-from embedtopics.classification import TextClassifier, load_classifier
-from embedtopics.encoders import FastTextEncoder, SentenceEncoder, TfidfEncoder
+from embedtopics.classification import load_classifier
+from embedtopics.encoders import FastTextEncoder, TfidfEncoder
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import CorruptFileError, EmbedTopicsError
 from tests.classification.conftest import themed_texts

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from embedtopics import Corpus
-from embedtopics.classification import TextClassifier, classify
+from embedtopics import Corpus, TextClassifier
+from embedtopics.classification import classify
 from tests.classification.conftest import themed_texts
 
 

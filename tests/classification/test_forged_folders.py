@@ -7,9 +7,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import embedtopics as et
+from embedtopics import SentenceEncoder
 from embedtopics._utils.folders import write_manifest
 from embedtopics.classification._words import TokenClassifier
-from embedtopics.encoders import SentenceEncoder
 from embedtopics.errors import CorruptFileError, EmbedTopicsError
 from tests.encoders.conftest import tiny_bert  # noqa: F401
 

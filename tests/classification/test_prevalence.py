@@ -7,8 +7,8 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 from sklearn.base import BaseEstimator
 
-from embedtopics import Corpus, plots
-from embedtopics.classification import TextClassifier, measure, prevalence
+from embedtopics import Corpus, TextClassifier, plots
+from embedtopics.classification import measure, prevalence
 from embedtopics.classification._prevalence import adjusted_count
 from embedtopics.inference import Measurement, regress, shares
 from tests.classification.conftest import themed_texts

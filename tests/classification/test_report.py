@@ -13,12 +13,8 @@ from sklearn.metrics import (
     precision_recall_fscore_support,
 )
 
-from embedtopics import plots
-from embedtopics.classification import (
-    TextClassifier,
-    evaluate,
-    suspicious_labels,
-)
+from embedtopics import TextClassifier, plots
+from embedtopics.classification import evaluate, suspicious_labels
 from embedtopics.classification._heads import (
     calibrate,
     calibration_error,

@@ -4,12 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics.classification import (
-    TextClassifier,
-    evaluate,
-    label_conflicts,
-    suspicious_labels,
-)
+from embedtopics import TextClassifier
+from embedtopics.classification import evaluate, label_conflicts, suspicious_labels
 from embedtopics.classification._heads import grouped_folds, near_duplicates
 from embedtopics.classification._targets import read_targets
 from tests.factories import each, refuses

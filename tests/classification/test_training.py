@@ -11,11 +11,11 @@ import torch
 from tokenizers import Tokenizer
 
 import embedtopics as et
-from embedtopics.classification import TextClassifier, _pairs, _training, evaluate
+from embedtopics import SentenceEncoder, TextClassifier
+from embedtopics.classification import _pairs, _training, evaluate
 from embedtopics.classification._heads import LinearHead
 from embedtopics.classification._pairs import _jaccard_of, _pair_loss, _paired_batches, joined_pairs
 from embedtopics.classification._training import _head_loss, _linear, _optimizers, _Ulmfit
-from embedtopics.encoders import SentenceEncoder
 from embedtopics.encoders.sentence._running import read_together
 from embedtopics.training import TrainingSettings
 from embedtopics.training.objectives._trainable import trainable_of

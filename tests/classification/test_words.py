@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.classification import TokenClassifier, entities, load_classifier, word_scores
+from embedtopics import TokenClassifier
+from embedtopics.classification import entities, load_classifier, word_scores
 from embedtopics.classification._entities import spans_of
 from embedtopics.errors import CorruptFileError
 from tests.factories import each, refuses

@@ -72,7 +72,7 @@ def test_a_missing_extra_is_named_before_texts_are_read(file, monkeypatch):
 
 
 def test_a_colleagues_labels_and_the_page_of_the_study(file):
-    from embedtopics.annotation import AnnotationProject
+    from embedtopics import AnnotationProject
 
     with AnnotationProject(file, ["a", "b"], file.parent / "other", encoder="lsa") as study:
         for _ in range(3):

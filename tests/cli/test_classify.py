@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from embedtopics.classification import TextClassifier
+from embedtopics import TextClassifier
 from tests.classification.conftest import themed_texts
 from tests.cli.running import refused, run
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from embedtopics import SentenceEncoder
 from embedtopics.cli._app import app
-from embedtopics.encoders import CachedEncoder, SentenceEncoder
+from embedtopics.encoders import CachedEncoder
 from embedtopics.encoders._base import MODELS as FORMAT
 from embedtopics.encoders._base import UNFINISHED
 from embedtopics.encoders._cache import cache_entries, clear_cache

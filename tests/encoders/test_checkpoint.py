@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from embedtopics.encoders import SentenceEncoder
+from embedtopics import SentenceEncoder
 from embedtopics.encoders.sentence._checkpoint import UnitLength, read_checkpoint
 from embedtopics.errors import ModelLoadError
 from tests.encoders.conftest import PACKAGE

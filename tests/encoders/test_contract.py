@@ -11,13 +11,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import embedtopics as et
-from embedtopics.classification import TextClassifier
+from embedtopics import SentenceEncoder, TextClassifier
 from embedtopics.comparison import compare
 from embedtopics.encoders import (
     CachedEncoder,
     FastTextEncoder,
     RandomProjectionEncoder,
-    SentenceEncoder,
     TfidfEncoder,
 )
 from embedtopics.encoders._contract import EncoderInfo, as_encoder, info_of

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from embedtopics.encoders import SentenceEncoder
+from embedtopics import SentenceEncoder
 from tests.factories import exact_encoder
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from embedtopics import Corpus
-from embedtopics.encoders import SentenceEncoder
+from embedtopics import Corpus, SentenceEncoder
 from embedtopics.encoders._base import unit_vectors
 from embedtopics.encoders.static._vocabulary import add_words, plain_vocabulary
 from embedtopics.errors import InputError

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embedtopics import SentenceEncoder
 from embedtopics._utils.folders import sha256
-from embedtopics.encoders import SentenceEncoder
 from embedtopics.encoders.sentence import _e5
 from embedtopics.errors import ModelLoadError
 

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
+from embedtopics import TopicModel
 from embedtopics.corpus.results import Encoding, LanguageShares
 from embedtopics.encoders import _registry
 from embedtopics.encoders._base import known_languages, language_warning
 from embedtopics.encoders._contract import BaseEncoder, as_encoder
 from embedtopics.encoders._registry import resolve_encoder
-from embedtopics.topics import TopicModel
 
 
 class Named(BaseEncoder):

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
+from embedtopics import SearchIndex
 from embedtopics.encoders import TfidfEncoder
 from embedtopics.encoders._contract import as_encoder
 from embedtopics.encoders._order import check_order, share_in_place
-from embedtopics.retrieval import SearchIndex
 from tests.conftest import WORDS
 from tests.factories import refuses
 

@@ -5,11 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from embedtopics.encoders import CachedEncoder, SentenceEncoder
+from embedtopics import SearchIndex, SentenceEncoder, TopicModel
+from embedtopics.encoders import CachedEncoder
 from embedtopics.encoders._registry import resolve_encoder, resolve_exact
 from embedtopics.evaluation import evaluate_encoder, read_retrieval_set
-from embedtopics.retrieval import SearchIndex
-from embedtopics.topics import TopicModel
 from tests.factories import exact_encoder, refuses
 
 TEXTS = ["the cat sat", "a dog ran in the park", "red or blue", "a river", "stone and light"]

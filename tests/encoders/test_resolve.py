@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from embedtopics import SentenceEncoder
 from embedtopics._utils.folders import sha256
-from embedtopics.encoders import SentenceEncoder
 from embedtopics.encoders.sentence import _loading as resolve
 from embedtopics.encoders.sentence._loading import DEFAULT_REVISION, resolve_model
 from embedtopics.errors import InputError, ModelLoadError

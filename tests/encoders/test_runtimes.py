@@ -12,7 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from embedtopics.encoders import CachedEncoder, SentenceEncoder
+from embedtopics import SentenceEncoder
+from embedtopics.encoders import CachedEncoder
 from embedtopics.encoders._base import MODELS as FORMAT
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence import _backend as opening

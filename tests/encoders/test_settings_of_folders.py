@@ -9,11 +9,11 @@ from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2Model, PreTrainedTokenizerFast
 
+from embedtopics import SearchIndex
 from embedtopics.encoders import CachedEncoder
 from embedtopics.encoders._contract import as_encoder
 from embedtopics.encoders.sentence._checkpoint import _find_tokenizer, position_limit
 from embedtopics.errors import ModelLoadError
-from embedtopics.retrieval import SearchIndex
 from tests.factories import exact_encoder, refuses
 
 TEXTS = ["the cat", "dog " * 30, "red and blue", "light or sound and the river"]

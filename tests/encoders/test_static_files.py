@@ -9,7 +9,8 @@ from model2vec import StaticModel
 from model2vec.model import quantize_model
 from safetensors.numpy import load_file, save_file
 
-from embedtopics.encoders import SentenceEncoder, StaticEncoder
+from embedtopics import SentenceEncoder
+from embedtopics.encoders import StaticEncoder
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.static._encoder import holds_static_encoder
 from embedtopics.errors import CorruptFileError, InputError, ModelLoadError

@@ -6,8 +6,7 @@ import unicodedata
 import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-from embedtopics import plots
-from embedtopics.encoders import SentenceEncoder
+from embedtopics import SentenceEncoder, plots
 from embedtopics.pretraining import tokenizer_report, train_tokenizer
 from tests.factories import each, refuses
 from tests.pretraining.conftest import TEXTS

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics import ModelLoadError, probing
-from embedtopics.encoders import SentenceEncoder
+from embedtopics import ModelLoadError, SentenceEncoder, probing
 from embedtopics.probing._plan import word_spans
 from embedtopics.probing.results import ProbeTask
 from tests.factories import each, refuses

@@ -4,8 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embedtopics import probing
-from embedtopics.encoders import SentenceEncoder
+from embedtopics import SentenceEncoder, probing
 from embedtopics.probing._extract import random_model
 
 

@@ -10,10 +10,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from embedtopics import Corpus
+from embedtopics import Corpus, SearchIndex
 from embedtopics.cli._display import write_results_folder
 from embedtopics.report._assistant import ANSWER, AssistantTools
-from embedtopics.retrieval import SearchIndex
 from tests.cli.running import refused
 from tests.factories import make_result
 

@@ -7,8 +7,8 @@ from contextlib import closing
 import pandas as pd
 import pytest
 
+from embedtopics import SearchIndex
 from embedtopics.report import serve_index
-from embedtopics.retrieval import SearchIndex
 from tests.factories import refuses
 from tests.report.driving import IN_A_BROWSER, Browser, check_console, check_requests, fetch, served
 from tests.retrieval.oracle import build

@@ -1,7 +1,6 @@
 """Small indexes of texts by their ids, with vectors of random projections."""
 
-from embedtopics import Corpus
-from embedtopics.retrieval import SearchIndex
+from embedtopics import Corpus, SearchIndex
 
 
 def corpus(texts):

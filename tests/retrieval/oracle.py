@@ -8,8 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 
+from embedtopics import SearchIndex
 from embedtopics.encoders.words._counts import RandomProjectionEncoder
-from embedtopics.retrieval import SearchIndex, _search
+from embedtopics.retrieval import _search
 from embedtopics.retrieval._fusion import fuse_scores
 
 

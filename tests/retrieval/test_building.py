@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics import Corpus
-from embedtopics.retrieval import SearchIndex, _build
+from embedtopics import Corpus, SearchIndex
+from embedtopics.retrieval import _build
 from tests.factories import refuses
 from tests.retrieval.oracle import Tiny, build
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embedtopics import SearchIndex
 from embedtopics.errors import CorruptFileError
-from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval._query import parse_query
 from embedtopics.retrieval._similar import UNLIKE
 from embedtopics.retrieval._snippets import _shorten
@@ -356,7 +356,7 @@ class TestWordsAlone:
     def test_no_encoder_is_loaded_anywhere(self, tmp_path):
         shown = python(f"""
 import sys
-from embedtopics.retrieval import SearchIndex
+from embedtopics import SearchIndex
 index = SearchIndex.build(["cat dog", "owl", None], {str(tmp_path / "i")!r}, encoder=None)
 index.add(["a cat sat"])
 index.compact()

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from embedtopics import SearchIndex
 from embedtopics.errors import CorruptFileError
-from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval.storage._checks import check
 
 VECTORS = np.random.default_rng(0).normal(size=(12, 4))

@@ -12,10 +12,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from embedtopics import Corpus
+from embedtopics import Corpus, SearchIndex
 from embedtopics.encoders import FastTextEncoder, TfidfEncoder
 from embedtopics.errors import CorruptFileError
-from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval.storage._checks import check
 from tests.retrieval.oracle import Passages, Tiny, assert_found, build, plain_fusion
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embedtopics import SearchIndex
 from embedtopics.errors import CorruptFileError, InputError
-from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval import _reader as opened_module
 from embedtopics.retrieval.storage._checks import check
 from tests.factories import raising, refuses
@@ -54,7 +54,7 @@ def test_a_folder_that_is_taken_is_refused_before_anything_is_encoded(tmp_path, 
 def test_threads_search_while_another_process_writes(tmp_path):
     build(tmp_path / "i", {**TEXTS, "z": "zebra zebra"})
     code = (
-        "import sys; from embedtopics.retrieval import SearchIndex\n"
+        "import sys; from embedtopics import SearchIndex\n"
         "from tests.retrieval.indexes import corpus\n"
         "index = SearchIndex.load(sys.argv[1]); print('goes', flush=True)\n"
         "for number in range(4):\n"

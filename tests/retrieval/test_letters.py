@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from embedtopics.retrieval import SearchIndex
+from embedtopics import SearchIndex
 
 EARLIER = Path(__file__).parents[1] / "data" / "saved" / "index-words"
 

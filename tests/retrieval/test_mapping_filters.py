@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics.retrieval import SearchIndex
+from embedtopics import SearchIndex
 from tests.factories import refuses
 
 ROWS = pd.DataFrame({

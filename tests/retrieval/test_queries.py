@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from embedtopics import SearchIndex
 from embedtopics.errors import InputError
-from embedtopics.retrieval import SearchIndex
 from embedtopics.terms import _stop_words
 from tests.factories import refuses
 

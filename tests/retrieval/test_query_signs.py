@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.retrieval import SearchIndex
+from embedtopics import SearchIndex
 from embedtopics.retrieval._query import parse_query
 
 TEXTS = ["red wine and bread", "wine of a red grape", "red paint", "夜行列車で行く", "列車の夜"]

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics import Corpus
+from embedtopics import Corpus, SearchIndex
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.words._counts import RandomProjectionEncoder
 from embedtopics.errors import InputError
-from embedtopics.retrieval import SearchIndex, _search
+from embedtopics.retrieval import _search
 from embedtopics.retrieval.storage._collection import Collection
 from tests.factories import raising, refuses
 from tests.retrieval.oracle import Passages, Tiny, build

@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics import Corpus
+from embedtopics import Corpus, SearchIndex
 from embedtopics.errors import InputError
-from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval.storage._checks import check
 from tests.factories import make_result, refuses
 from tests.retrieval.oracle import Tiny, build

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import mutual_info_score
 
-from embedtopics.topics import TopicModel
+from embedtopics import TopicModel
 from embedtopics.topics._describe import language_information
 
 THEMES = {

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from embedtopics import TopicModel
 from embedtopics.neighbors._graph import unit_rows
-from embedtopics.topics import TopicModel, with_stability
+from embedtopics.topics import with_stability
 from embedtopics.topics._resolution import recipe_of
 from embedtopics.topics._vectors import merge_near_duplicates
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from embedtopics import Corpus
-from embedtopics.topics import PartialLabels, TopicModel, assign, fit_sample
+from embedtopics import Corpus, TopicModel
+from embedtopics.topics import PartialLabels, assign, fit_sample
 from embedtopics.topics.growing._sample import _every_nth, _ordered
 from tests.factories import refuses
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from embedtopics.encoders import CachedEncoder, SentenceEncoder, StaticEncoder
+from embedtopics import SentenceEncoder
+from embedtopics.encoders import CachedEncoder, StaticEncoder
 from embedtopics.training import TrainingSettings
 from embedtopics.training.objectives._trainable import save_trainable, trainable_of
 from tests.encoders.test_families import checkpoint  # noqa: F401

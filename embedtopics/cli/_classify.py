@@ -146,7 +146,8 @@ def prevalence(
     figure: opt.OutFigure = None,
 ) -> None:
     """Estimate the prevalence of each class, corrected by labels of a random sample."""
-    from embedtopics import TextClassifier, classification, plots
+    from embedtopics import classification, plots
+    from embedtopics.classification._classifier import TextClassifier
     from embedtopics.corpus._corpus import Corpus
 
     show.check_outputs(out, figure)

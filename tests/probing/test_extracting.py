@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics import ModelLoadError, SentenceEncoder, probing
+from embedtopics import SentenceEncoder, probing
+from embedtopics.errors import ModelLoadError
 from embedtopics.probing._plan import word_spans
 from embedtopics.probing.results import ProbeTask
 from tests.factories import each, refuses

@@ -35,11 +35,14 @@ def main() -> None:
     ]
     result = pretrain(
         encoder, job["learned"], masking, validation=job["held_out"], out=job["out"],
-        patience=None, sample_size=0, precision="float32", show_progress=False, **job["settings"],
+        settings={
+            "patience": None, "sample_size": 0, "precision": "float32", "show_progress": False,
+            "random_state": 42, **job["settings"],
+        },
     )  # fmt: skip
     seconds, processor = time.perf_counter() - begun, time.process_time() - used
     changes = compare_before_after(
-        job["encoder"], result.encoder, corpus=job["texts"], classes=job["classes"],
+        job["encoder"], result.encoder, corpus=job["texts"], labels=job["classes"],
         test={"titles by abstract": examples_of(job["pairs"])} if job["pairs"] else None,
         general={"STS-B test": examples_of(job["general"])},
     )  # fmt: skip

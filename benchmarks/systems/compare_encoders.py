@@ -19,7 +19,7 @@ def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     general = {name: examples_of(content) for name, content in job["general"].items()}
     changes = compare_before_after(
-        job["before"], job["after"], corpus=job["texts"], classes=job["classes"],
+        job["before"], job["after"], corpus=job["texts"], labels=job["classes"],
         general=general, max_documents=len(job["texts"]),
     )  # fmt: skip
     print(json.dumps([asdict(change) for change in changes]))

@@ -82,9 +82,12 @@ def ours(job: dict[str, Any], start: Path, tokenizer: Any) -> Trained:
     learned, held_out = parts_of(job)
     out = Path(job["folder"]) / "out"
     result = pretrain(
-        start, learned, validation=held_out, out=out, batch_size=job["batch"], patience=None,
-        sample_size=0, precision="float32", random_state=job["seed"], show_progress=False,
-        validations_per_epoch=0.01, **settings_of(job),
+        start, learned, validation=held_out, out=out,
+        settings={
+            "batch_size": job["batch"], "patience": None, "sample_size": 0,
+            "precision": "float32", "random_state": job["seed"], "show_progress": False,
+            "validations_per_epoch": 0.01, **settings_of(job),
+        },
     )  # fmt: skip
     report = result.report
     of_block = report.data["n_tokens"] / report.data["n_learned_from"]
@@ -148,7 +151,7 @@ def theirs(job: dict[str, Any], start: Path, tokenizer: Any) -> Trained:
 def held_out_loss(job: dict[str, Any], folder: Path) -> float:
     """Return the loss under fixed masks, measured by the same code for both."""
     from embedtopics import SentenceEncoder
-    from embedtopics.pretraining import RandomMasking
+    from embedtopics.pretraining._masking import RandomMasking
     from embedtopics.pretraining._pretrain import _prepare
     from embedtopics.training._settings import TrainingSettings
 

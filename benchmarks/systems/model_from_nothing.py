@@ -37,9 +37,12 @@ def ours(job: dict[str, Any], learned: list[str], held_out: list[str]) -> dict[s
     masking = job.get("masking", "random")
     result = pretrain(
         job["start"], learned, masking_of(masking, learned), objective=objective,
-        validation=held_out, out=job["out"], batch_size=job["batch"], max_length=job["length"],
-        patience=None, sample_size=0, precision="float32", random_state=job["seed"],
-        show_progress=False, keep_geometry=False, validations_per_epoch=0.01, **settings_of(job),
+        validation=held_out, out=job["out"], keep_geometry=False,
+        settings={
+            "batch_size": job["batch"], "max_seq_length": job["length"], "patience": None,
+            "sample_size": 0, "precision": "float32", "random_state": job["seed"],
+            "show_progress": False, "validations_per_epoch": 0.01, **settings_of(job),
+        },
     )  # fmt: skip
     report = result.report
     n_tokens = report.data["n_tokens"] / report.data["n_learned_from"] * job["batch"] * job["steps"]
@@ -145,12 +148,12 @@ def prepared(
     objective: str = "mlm+nsp",
 ) -> Any:
     """Return blocks to learn from and held-out ones, as this package makes and hides them."""
-    from embedtopics.pretraining import RandomMasking
+    from embedtopics.pretraining._masking import RandomMasking
     from embedtopics.pretraining._pretrain import _prepare
     from embedtopics.training._settings import TrainingSettings
 
     settings = TrainingSettings(
-        random_state=job["seed"], precision="float32", max_length=job["length"]
+        random_state=job["seed"], precision="float32", max_seq_length=job["length"]
     )
     found = _prepare(encoder, learned, held_out, RandomMasking(), settings, objective)
     return found.data, found.held

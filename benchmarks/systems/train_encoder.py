@@ -22,8 +22,6 @@ import numpy as np
 
 __all__ = ["main"]
 
-_KINDS = {"cosine": "sts", "cosent": "sts", "softmax": "nli", "ranking": "nli", "pairs": "pairs"}
-
 
 def main() -> None:
     """Train, and say how it went."""
@@ -50,13 +48,12 @@ def _embedtopics(job: dict[str, Any]) -> dict[str, Any]:
 
     train, dev = examples_of(job["train"]), examples_of(job["dev"])
     objective = job["objective"]
-    kind = _KINDS[objective]
-    fit = {"sts": training.fit_sts, "nli": training.fit_nli, "pairs": training.fit_pairs}[kind]
-    chosen = {} if kind == "pairs" else {"objective": objective}
+    if objective == "pairs":
+        objective = "ranking"
     began = time.perf_counter()
-    report = fit(
-        job["encoder"], train, validation=dev, out=job["out"], resume=False, show_progress=False,
-        **chosen, **job["settings"],
+    report = training.fit(
+        job["encoder"], train, objective, validation=dev, out=job["out"], resume=False,
+        settings={"random_state": 42, "show_progress": False, **job["settings"]},
     )  # fmt: skip
     curves = report.curves
     return {

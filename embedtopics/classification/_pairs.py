@@ -108,7 +108,7 @@ RATE_OF_WIDTH = 0.04
 
 STEP_SETTINGS = (
     "epochs", "max_steps", "batch_size", "learning_rate", "weight_decay", "warmup", "max_gradient",
-    "max_length", "device", "random_state", "show_progress",
+    "max_seq_length", "device", "random_state", "show_progress",
 )  # fmt: skip
 """Settings of training without validation during the run."""
 

@@ -81,7 +81,7 @@ def pretrain(
         typer.echo(show.printable(f"{extended._summary()} {examples}"), err=True)
 
     def fit(*learned: Any, corpus: Any = None, **keywords: Any) -> Any:
-        sets = {"test": keywords.get("test"), "corpus": corpus, "classes": options.classes}
+        sets = {"test": keywords.get("test"), "corpus": corpus, "labels": options.classes}
         if add_words and not (sets["test"] is None and corpus is None):
             show.say("the words alone, before and after:", style="bold")
             print_changes(compare_before_after(options.encoder, extended.encoder, **sets))

@@ -80,7 +80,7 @@ COMMON = (
 )  # fmt: skip
 HELD_OUT = ("validation", "drop_invalid")
 TUNED = (
-    "epochs", "batch_size", "learning_rate", "max_length", "precision", "validations_per_epoch",
+    "epochs", "batch_size", "learning_rate", "max_seq_length", "precision", "validations_per_epoch",
     "random_state", "keep", "metric",
 )  # fmt: skip
 """Fields of `TrainingSettings` that are options."""
@@ -121,7 +121,7 @@ def _settings_parameters() -> list[inspect.Parameter]:
     for name in TUNED:
         hint = annotated[hints[name], _option(settings[name].metadata["help"], TRAINED)]
         hint = opt.RandomState if name == "random_state" else hint
-        parameters.append(_parameter(name, hint, settings[name].default or None))
+        parameters.append(_parameter(name, hint, settings[name].default))
     return parameters
 
 
@@ -254,7 +254,7 @@ def run_training(
 
     if (file := options.corpus) is not None:
         keywords["corpus"] = Corpus.from_file(file, text=options.text, encoding=options.encoding)
-    keywords |= {"classes": options.classes, "resume": options.resume, **options.settings}
+    keywords |= {"labels": options.classes, "resume": options.resume, "settings": options.settings}
     function = getattr(training, fit) if isinstance(fit, str) else fit
     with _announced(options.out):
         report = function(*learned, out=options.out, overwrite=options.overwrite, **keywords)

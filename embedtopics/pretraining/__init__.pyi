@@ -1,8 +1,5 @@
 from . import results as results
-from ._masking import RandomMasking as RandomMasking
 from ._masking import SelectiveMasking as SelectiveMasking
-from ._masking import SpanMasking as SpanMasking
-from ._masking import WholeWordMasking as WholeWordMasking
 from ._pretrain import pretrain as pretrain
 from ._report import tokenizer_report as tokenizer_report
 from ._tokenizers import new_encoder as new_encoder

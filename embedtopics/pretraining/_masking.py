@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_between
+from embedtopics._utils.checks import checked_between, checked_choice
 from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._classes import spell_class
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int64Array
+
+MASKED_SHARE = 0.15
+"""Share of the tokens that are predicted (Devlin et al. 2019, section 3.1)."""
 
 MASKED, REPLACED = 0.8, 0.1
 """Shares of the predicted tokens that the mask token and another token replace; the rest stays."""
@@ -73,15 +76,19 @@ class RandomMasking:
 
     Parameters
     ----------
-    share : float
+    masked_share : float
         Share of the tokens to predict; at least one per text. The mask token replaces 80 % of
         these and another token 10 %; the rest stays.
     """
 
-    share: float = 0.15
+    masked_share: float = MASKED_SHARE
 
     def __post_init__(self) -> None:
-        checked_between(self.share, "share", 0, 1)
+        checked_between(self.masked_share, "masked_share", 0, 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return name and fields by the keys of saved reports and checkpoints."""
+        return {"masking": type(self).__name__, "share": self.masked_share}
 
     def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
         """Return a number for each token: -1 if it is not predicted."""
@@ -93,7 +100,7 @@ class RandomMasking:
 
     def _budget(self, n: int) -> int:
         """Return the share of `n` tokens or words, at least one."""
-        return min(n, max(1, round(self.share * n)))
+        return min(n, max(1, round(self.masked_share * n)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,8 +167,8 @@ class SelectiveMasking(RandomMasking):
     ----------
     words : iterable of str
         Single words, without regard to case.
-    share : float
-        As in `RandomMasking`.
+    masked_share : float
+        Share of the tokens to predict; at least one of each text.
     """
 
     words: Iterable[str]
@@ -176,14 +183,18 @@ class SelectiveMasking(RandomMasking):
             raise InputError("words", "a list of words", words)
         object.__setattr__(self, "words", tuple(sorted({surface_of(word) for word in words})))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return name and fields by the keys of saved reports and checkpoints."""
+        return {**super().to_dict(), "words": self.words}
+
     @classmethod
-    def of_corpus(cls, corpus: Any, classes: Any, n_words: int = 200) -> SelectiveMasking:
+    def of_corpus(cls, corpus: Any, labels: Any, n_words: int = 200) -> SelectiveMasking:
         """Choose the words by class-TF-IDF.
 
         Parameters
         ----------
         corpus : Corpus, or what `Corpus.of` takes
-        classes : str or array_like
+        labels : str or array_like
             Column of the corpus, or a class for each row.
         n_words : int
             Number of words; each class in turn gives its next best.
@@ -200,25 +211,27 @@ class SelectiveMasking(RandomMasking):
 
         read = Corpus.of(corpus)
         require_text(read)
-        if isinstance(classes, str):
-            if classes not in read.metadata:
-                raise InputError("classes", "a column of the corpus", classes)
-            classes = read.metadata[classes]
-        classes = align_values(classes, read, "classes", "a class for each row of the corpus")
+        if isinstance(labels, str):
+            if labels not in read.metadata:
+                raise InputError("labels", "a column of the corpus", labels)
+            labels = read.metadata[labels]
+        labels = align_values(labels, read, "labels", "a class for each row of the corpus")
 
-        names = [spell_class(value) for value in classes]
+        names = [spell_class(value) for value in labels]
         order = sorted({name for name in names if name is not None})
         if len(order) < 2:
             got = f"{len(order)} classes for {len(names):,} rows"
-            raise InputError("classes", "at least two, one for each row of the corpus", found=got)
+            raise InputError("labels", "at least two, one for each row of the corpus", found=got)
 
         number_of = {name: number for number, name in enumerate(order)}
-        labels = np.array([-1 if name is None else number_of[name] for name in names])
+        class_of_row = np.array([-1 if name is None else number_of[name] for name in names])
         tokens = tokenize(read.texts)
-        plain = function_words(tokens, labels)
+        plain = function_words(tokens, class_of_row)
         counted = count_terms(tokens, ngram_range=(1, 1), function_words=plain)
         weights = (
-            ClassTfidf(bm25=True).fit_transform(count_by_topic(counted.counts, labels)).toarray()
+            ClassTfidf(bm25=True)
+            .fit_transform(count_by_topic(counted.counts, class_of_row))
+            .toarray()
         )
 
         ranked = [np.argsort(-row, kind="stable")[: (row > 0).sum()].tolist() for row in weights]
@@ -260,6 +273,17 @@ class SelectiveMasking(RandomMasking):
 
 
 MASKINGS = {"random": RandomMasking, "whole_word": WholeWordMasking, "span": SpanMasking}
+
+
+def masking_of(masking: Any, masked_share: float) -> RandomMasking:
+    """Return a masking by its name and share, or the object that is given."""
+    if not isinstance(masking, RandomMasking):
+        make = MASKINGS[checked_choice(masking, "masking", MASKINGS)]
+        return make(masked_share=masked_share)
+    if masked_share not in (MASKED_SHARE, masking.masked_share):
+        remedy = f"{type(masking).__name__}(..., masked_share={masked_share})"
+        raise InputError("masked_share", "left out with an object", masked_share, remedy)
+    return masking
 
 
 @dataclass(frozen=True, eq=False)

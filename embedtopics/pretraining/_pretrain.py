@@ -27,14 +27,19 @@ from embedtopics.pretraining._blocks import (
     Segments,
     cut_into_blocks,
 )
-from embedtopics.pretraining._masking import MASKINGS, RandomMasking, Replacements
+from embedtopics.pretraining._masking import (
+    MASKED_SHARE,
+    RandomMasking,
+    Replacements,
+    masking_of,
+)
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.results import Decision
 from embedtopics.training._compare import compare_before_after, corpus_texts, judge
 from embedtopics.training._examples import Examples
 from embedtopics.training._figures import Figure, compare_scores, ratio
 from embedtopics.training._report import write_report
-from embedtopics.training._settings import TrainingSettings, require_libraries
+from embedtopics.training._settings import TrainingSettings, require_libraries, settings_of
 from embedtopics.training.objectives._trainable import KIND, save_trainable, trainable_of
 from embedtopics.training.results import Change, Diagnosis, TrainingReport
 from embedtopics.training.trainer._checkpoints import (
@@ -123,21 +128,22 @@ def pretrain(
     *,
     objective: str = "mlm",
     out: str | os.PathLike[str] | None = None,
+    masked_share: float = MASKED_SHARE,
     keep_geometry: bool | None = None,
     test: Any = None,
     general: Any = None,
     compare_on: Any = None,
-    classes: Any = None,
+    labels: Any = None,
     before: Any = None,
+    settings: TrainingSettings | Mapping[str, Any] | None = None,
     resume: bool = True,
     overwrite: bool = False,
-    **options: Any,
 ) -> PretrainingResult:
     """Pre-train an encoder further on a corpus without labels.
 
     A model learns the language of a field by predicting hidden tokens of its texts (Gururangan et
     al. 2020, "Don't stop pretraining"). This does not always improve the vectors: see the report,
-    and `embedtopics.training.compare_before_after`. Texts longer than the model's limit are cut
+    and `embedtopics.comparison.evaluate_encoders`. Texts longer than the model's limit are cut
     into blocks. A tenth of the texts, at most 1,000, is held out and chooses the weights.
 
     Parameters
@@ -147,9 +153,11 @@ def pretrain(
         have no head that predicts tokens. For them, a head tied to the embeddings is trained first,
         on the frozen transformer, in at most 500 steps.
     corpus : Corpus, or what `Corpus.of` takes
-    masking : {"random", "whole_word", "span"} or object
-        Which tokens are predicted: a name, or an object such as ``SelectiveMasking(words)``. Masks
-        are drawn at each step, from `random_state`.
+    masking : {"random", "whole_word", "span"} or SelectiveMasking
+        Which tokens are predicted: tokens drawn one by one (Devlin et al. 2019); all pieces of
+        words drawn one by one (Cui et al. 2021); spans of words, 3.8 words long on average (Joshi
+        et al. 2020); or listed words first, as in ``SelectiveMasking(words)``. Masks are drawn at
+        each step, from the `random_state` of the settings.
     objective : {"mlm", "mlm+nsp", "mlm+sop", "rtd"}
         Masked language modelling; with next sentence prediction, where half of the second segments
         come from other texts (Devlin et al. 2019); with sentence order prediction, where half of
@@ -160,22 +168,29 @@ def pretrain(
     out : path, optional
         Folder for the encoder, its head, report and model card; during training,
         ``<out>.training`` holds checkpoints. By default a temporary folder.
+    masked_share : float
+        Share of the tokens that are predicted, at least one of each text; of whole words and spans
+        it is the share of the words. The mask token replaces 80 % of these and another token 10 %;
+        the rest stays. A `SelectiveMasking` has its own.
     keep_geometry : bool, optional
         Keep the vectors of texts near those of the encoder before training by a second loss, 1 -
         cosine on the unmasked texts of a batch, at twice the cost. By default for sentence
         encoders, whose vectors masked language modelling alone would spoil.
     test, general : Examples, or mapping of name to Examples, optional
-        Examples for `compare_before_after`. Their texts should not be in the corpus.
-    compare_on, classes : optional
-        `corpus` and `classes` of `compare_before_after`.
+        Examples that the encoder is scored on before and after, as by `training.fit`. Their texts
+        should not be in the corpus.
+    compare_on, labels : optional
+        Texts on which neighbors and topics are compared, and their classes: the `corpus` and
+        `labels` of `training.fit`.
     before : SentenceEncoder or str, optional
         What these compare with: by default `encoder`. Pass the encoder before words were added.
+    settings : TrainingSettings or mapping, optional
+        Such as ``{"epochs": 1}``; a batch holds blocks. A mapping that names no learning rate has
+        5e-5, and two validations an epoch.
     resume : bool
         Continue from a checkpoint of the same run in ``<out>.training``, to the same weights.
     overwrite : bool
         Replace a finished encoder in `out`.
-    **options
-        Fields of `TrainingSettings`, such as ``epochs=1``; a batch holds blocks.
 
     Returns
     -------
@@ -194,18 +209,17 @@ def pretrain(
     >>> result.held_out, result.diagnosis.verdict  # doctest: +SKIP
     """
     require_libraries()
-    settings = TrainingSettings(**{**USUAL, **options})
+    settings = settings_of(settings, USUAL)
     folder = check_output_folder(output_folder(out, "pretraining", overwrite, resume), KIND)
     checked_choice(objective, "objective", _NAMES)
-    if not isinstance(masking, RandomMasking):
-        masking = MASKINGS[checked_choice(masking, "masking", MASKINGS)]()
+    masking = masking_of(masking, masked_share)
     if compare_on is not None:
-        corpus_texts(compare_on, classes)  # refused before the training, not after it
+        corpus_texts(compare_on, labels)  # refused before the training, not after it
     prepared = _prepare(encoder, corpus, masking, settings, objective)
     if keep_geometry is None:
         keep_geometry = prepared.is_sentence_encoder
     run, scores = _learn(prepared, settings, folder, resume, keep_geometry)
-    sets = {"test": test, "general": general, "corpus": compare_on, "classes": classes}
+    sets = {"test": test, "general": general, "corpus": compare_on, "labels": labels}
     adapted, changes = _saved(prepared, folder, scores, before, sets)
     learned = prepared.data.examples
     n_texts, n_held_out = (len(set(b.text_of.tolist())) for b in (learned, prepared.held))
@@ -217,7 +231,7 @@ def pretrain(
         data={"n_train": n_texts, "n_validation": n_held_out,
               "train": prepared.source, "validation": "held out of these texts",
               "n_learned_from": len(learned), "n_tokens": int(learned.lengths.sum()),
-              "masking": type(masking).__name__, **vars(masking)},
+              **masking.to_dict()},
         before_after=changes,
         versions=package_versions(),
         **vars(replace(run, decisions=(*prepared.trainable.decisions, *run.decisions))),
@@ -301,7 +315,7 @@ def _prepare(
     )  # fmt: skip
     identity = {
         "encoder": trainable.fingerprint,
-        "objective": {"masking": type(masking).__name__, **vars(masking), "kind": objective},
+        "objective": {**masking.to_dict(), "kind": objective},
         "training examples": examples.fingerprint,
         "settings": settings.to_dict(),
     }

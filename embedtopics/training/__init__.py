@@ -2,4 +2,13 @@
 
 from embedtopics._utils.public import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+MOVED = {
+    "fit_nli": 'et.training.fit(encoder, examples, kind="nli", out=...)',
+    "fit_pairs": 'et.training.fit(encoder, examples, kind="pairs", out=...)',
+    "fit_sts": 'et.training.fit(encoder, examples, kind="graded", out=...)',
+    "fit_triplets": 'et.training.fit(encoder, examples, kind="triplets", out=...)',
+    "fit_unsupervised": 'et.training.fit(encoder, examples, kind="texts", out=...)',
+}
+"""Former public names, and what to use now."""
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__, MOVED)

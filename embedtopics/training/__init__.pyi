@@ -4,11 +4,6 @@ from ._distill import distill as distill
 from ._examples import Examples as Examples
 from ._examples import read_examples as read_examples
 from ._fit import fit as fit
-from ._fit import fit_nli as fit_nli
-from ._fit import fit_pairs as fit_pairs
-from ._fit import fit_sts as fit_sts
-from ._fit import fit_triplets as fit_triplets
-from ._fit import fit_unsupervised as fit_unsupervised
 from ._pairs import make_pairs as make_pairs
 from ._pairs import mine_hard_negatives as mine_hard_negatives
 from ._report import read_report as read_report

@@ -70,7 +70,7 @@ def compare_before_after(
     test: Examples | Mapping[str, Examples] | None = None,
     general: Examples | Mapping[str, Examples] | None = None,
     corpus: Any = None,
-    classes: str | npt.ArrayLike | None = None,
+    labels: str | npt.ArrayLike | None = None,
     n_resamples: int = 2000,
     random_state: Any = 0,
 ) -> tuple[Change, ...]:
@@ -99,7 +99,7 @@ def compare_before_after(
         runs of the encoder before training, the value of an encoder that does not change. After:
         one run of each encoder.
         At most 5,000 texts are compared.
-    classes : str or array_like, optional
+    labels : str or array_like, optional
         Column of the corpus, or a class for each row. Adds the accuracy of the neighbors' vote, and
         the adjusted mutual information of topics and classes.
     n_resamples : int
@@ -143,9 +143,9 @@ def compare_before_after(
         raise InputError("test", "given, or general or a corpus", None)
     seed = resolve_seed(random_state)
     checked_count(n_resamples, "n_resamples", 100)
-    if classes is not None and corpus is None:
-        raise InputError("corpus", "given with classes", None)
-    texts = None if corpus is None else corpus_texts(corpus, classes)
+    if labels is not None and corpus is None:
+        raise InputError("corpus", "given with labels", None)
+    texts = None if corpus is None else corpus_texts(corpus, labels)
     columns = [column for examples in sets.values() for column in examples.columns]
     if texts is not None:
         columns.append(texts.texts)
@@ -253,7 +253,7 @@ class _View(NamedTuple):
     runs: list[Int32Array]  # topics of the documents by k-means, from two seeds
 
 
-def corpus_texts(corpus: Any, classes: Any) -> CorpusTexts:
+def corpus_texts(corpus: Any, labels: Any) -> CorpusTexts:
     """Read distinct texts of a corpus, of many those with the lowest hashes, a random sample."""
     corpus = Corpus.of(corpus)
     require_text(corpus)
@@ -262,8 +262,8 @@ def corpus_texts(corpus: Any, classes: Any) -> CorpusTexts:
         expected = f"one of {NEIGHBORS + 2} different texts or more"
         raise InputError("corpus", expected, len(documents))
     sample, decisions, class_ids = slice(0, MOST_DOCUMENTS), list[Decision](), None
-    if classes is not None:
-        groups = groups_of(classes, corpus, decisions)
+    if labels is not None:
+        groups = groups_of(labels, corpus, decisions)
         groups = Groups(groups.of_document[sample], groups.names, groups.grouped_by)
         class_ids = scored_classes(groups, decisions)
     notes = [decision.message for decision in decisions]

@@ -1,4 +1,4 @@
-"""Train an encoder: one `fit` for every kind of examples, and a function for each usual task."""
+"""Train an encoder: one `fit` for every kind of examples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embedtopics._utils.machine import package_versions
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.results import Decision
 from embedtopics.training._examples import Examples, read_examples
-from embedtopics.training._settings import TrainingSettings, require_libraries
+from embedtopics.training._settings import TrainingSettings, require_libraries, settings_of
 from embedtopics.training._split import (
     LEAST_HELD_OUT,
     in_order,
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from embedtopics.training.trainer._running import Run
 
 KIND_OF_OBJECTIVE = {
-    "ranking": "pairs", "softmax": "nli", "cosine": "graded", "cosent": "graded",
+    "softmax": "nli", "cosine": "graded", "cosent": "graded",
     "triplet": "triplets", "margin": "triplets", "simcse": "texts",
 }  # fmt: skip
-"""Kind of examples that an objective reads where no kind is given."""
+"""Kind of examples that an objective reads where no kind is given; "ranking" reads several."""
 
 HELD_OUT = 0.1
 """Share of the examples that is held out for validation where none are given."""
@@ -51,7 +51,7 @@ FEWEST_USED = 0.2
 
 def fit(
     encoder: Any,
-    train: Any,
+    examples: Any,
     objective: str | Callable[..., Any] | None = None,
     *,
     out: str | os.PathLike[str],
@@ -60,11 +60,12 @@ def fit(
     test: Any = None,
     general: Any = None,
     corpus: Any = None,
-    classes: Any = None,
+    labels: Any = None,
+    settings: TrainingSettings | Mapping[str, Any] | None = None,
+    objective_params: Mapping[str, Any] | None = None,
     allow_overlap: bool = False,
     resume: bool = True,
     overwrite: bool = False,
-    **options: Any,
 ) -> TrainingReport:
     """Train an encoder on examples, and keep the weights of the best validation.
 
@@ -72,7 +73,7 @@ def fit(
     ----------
     encoder : str, path, SentenceEncoder, StaticEncoder or CachedEncoder
         Encoder that training starts from; it is not changed.
-    train : Examples, or what `read_examples` takes
+    examples : Examples, or what `read_examples` takes
         Training examples: a file, a frame, a `datasets.Dataset`, or a list of tuples or dicts.
     objective : str, class or callable, optional
         By the kind of examples; the first is the default:
@@ -80,24 +81,38 @@ def fit(
         - nli: "ranking" (a premise is nearest to what it entails; contradictions are hard
           negatives), "softmax" (Reimers and Gurevych 2019)
         - graded: "cosine" (the cosine is the score), "cosent" (only the order of scores counts)
-        - pairs: "ranking" (in-batch negatives)
-        - triplets: "ranking", "triplet" (nearer than the negative by a margin)
-        - texts: "simcse" (Gao et al. 2021)
+        - pairs: "ranking" (the other texts of a batch are negatives; larger batches hold more)
+        - triplets: "ranking" (as for pairs, with hard negatives), "triplet" (nearer than the
+          negative by a margin)
+        - texts: "simcse" (a text is nearest to itself under another dropout mask; Gao et al. 2021)
 
         Or a loss of sentence-transformers: its class, or a function that takes the model and
         returns the loss.
     out : path
         Folder for the encoder, its report and its model card. During training,
         ``<out>.training`` holds checkpoints.
-    kind : str, optional
-        Kind that `train` is read as; by default that of `Examples`, or of the objective.
+    kind : {"nli", "graded", "pairs", "triplets", "texts"}, optional
+        Kind that a file, frame or list is read as; `Examples` know theirs, and of the objectives
+        all but "ranking" belong to one kind. Examples of kind "triplets" with ``kind="pairs"`` are
+        pairs with hard negatives.
     validation : Examples, or what `read_examples` takes, optional
         Examples that choose the weights. By default a tenth of the training examples, which share
         no text with the rest.
     test, general : Examples, what `read_examples` takes, or mapping of name to such, optional
-        Held-out examples of the task, and of another domain; see `compare_before_after`.
-    corpus, classes : optional
-        Texts, and their classes, on which neighbors and topics are compared.
+        Held-out examples of the task, and of another domain, which show what was forgotten. The
+        encoder is scored on them before and after; see `before_after` of the report.
+    corpus : Corpus, or what `Corpus` takes, optional
+        Texts on which neighbors and topics are compared before and after.
+    labels : str or array_like, optional
+        Column of the corpus, or a class for each of its rows.
+    settings : TrainingSettings or mapping, optional
+        Such as ``{"epochs": 1}``; see `TrainingSettings`.
+    objective_params : mapping, optional
+        Parameters of the objective: "scale" (inverse temperature: factor of the cosines before the
+        softmax, 20 by default; a large value stresses the nearest negatives and separates texts of
+        one subject, a small one keeps them together; Wang and Liu 2021), "both_ways" (rank each
+        text of a pair from the other, which is the default for pairs and nli), "margin" (of
+        "triplet", 0.2 by default).
     allow_overlap : bool
         Allow examples in two of the sets for training, validation and test.
     resume : bool
@@ -105,9 +120,6 @@ def fit(
         CPU to the last bit, on a GPU up to its rounding. False starts over.
     overwrite : bool
         Replace a finished encoder in `out`.
-    **options
-        Fields of `TrainingSettings`, such as ``epochs=1``, and of the objective: `scale` (factor of
-        cosines before the softmax), `both_ways`, `margin`.
 
     Returns
     -------
@@ -123,34 +135,56 @@ def fit(
     MissingExtraError
         Without the libraries of training: ``pip install "embedtopics[train]"``.
 
-    Examples
-    --------
-    >>> report = fit("all-MiniLM-L6-v2", pairs, "ranking", out="mine")  # doctest: +SKIP
-    >>> report.diagnosis.verdict  # doctest: +SKIP
-    'just right'
+    References
+    ----------
+    Reimers and Gurevych (2019), "Sentence-BERT: sentence embeddings using siamese BERT-networks".
+    Gao, Yao and Chen (2021), "SimCSE: simple contrastive learning of sentence embeddings".
+    Wang and Liu (2021), "Understanding the behaviour of contrastive loss".
     """
     require_libraries()
     from embedtopics.training.objectives import _trainable as models
     from embedtopics.training.objectives._losses import find_objective
     from embedtopics.training.trainer._trainer import device_and_precision
 
-    kind_of_train = train.kind if isinstance(train, Examples) else None
-    if kind is None:
-        named = KIND_OF_OBJECTIVE.get(objective) if isinstance(objective, str) else None
-        kind = kind_of_train or named or "pairs"
+    if isinstance(encoder, Examples):
+        remedy = "call et.training.fit(encoder, examples, out=...)"
+        raise InputError("encoder", "an encoder, or its name or folder", encoder, remedy)
+    kind = _kind_of(examples, objective, kind)
     # Triplets are pairs with hard negatives.
-    read_as = "triplets" if (kind, kind_of_train) == ("pairs", "triplets") else kind
+    is_pairs_of_triplets = kind == "pairs" and getattr(examples, "kind", None) == "triplets"
+    read_as = "triplets" if is_pairs_of_triplets else kind
+
     make_objective, names = find_objective(objective, kind)
-    own_options = {name: options.pop(name) for name in names if name in options}
-    settings = TrainingSettings(**options)
-    device_and_precision(settings)
+    own_params = dict(objective_params or {})
+    unknown = [name for name in own_params if name not in names]
+    if unknown:
+        expected = f"parameters of the objective ({', '.join(names) or 'it has none'})"
+        raise InputError("objective_params", expected, unknown[0])
+
+    checked = settings_of(settings)
+    device_and_precision(checked)
     refuse_finished(out, overwrite, resume)
-    sets = _read_sets(_Sets(validation, test, general, corpus, classes, allow_overlap), read_as)
-    trainable = models.trainable_of(encoder, settings)
+    sets = _read_sets(_Sets(validation, test, general, corpus, labels, allow_overlap), read_as)
+    trainable = models.trainable_of(encoder, checked)
     folder = check_output_folder(Path(out).expanduser(), trainable.output_kind)
-    make_objective = partial(make_objective, **own_options)
-    job = _Job(trainable, make_objective, sets, settings, folder, resume)
-    return _train(job, read_examples(train, read_as))
+    make_objective = partial(make_objective, **own_params)
+    job = _Job(trainable, make_objective, sets, checked, folder, resume)
+    return _train(job, read_examples(examples, read_as))
+
+
+def _kind_of(examples: Any, objective: Any, kind: str | None) -> str:
+    """Return the kind that is given, or that the examples or the objective have."""
+    if kind is not None:
+        return kind
+    if isinstance(examples, Examples):
+        return examples.kind
+    if isinstance(objective, str) and objective in KIND_OF_OBJECTIVE:
+        return KIND_OF_OBJECTIVE[objective]
+    from embedtopics.training.objectives._losses import OBJECTIVES
+
+    raise InputError(
+        "kind", f"one of {', '.join(OBJECTIVES)} for examples from a file or a list", None
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +195,7 @@ class _Sets:
     test: Any = None
     general: Any = None
     corpus: Any = None
-    classes: Any = None
+    labels: Any = None
     allow_overlap: bool = False
 
     @property
@@ -198,7 +232,7 @@ def _read_sets(sets: _Sets, kind: str) -> _Sets:
         from embedtopics.training._compare import corpus_texts
 
         corpus = Corpus.of(corpus)
-        corpus_texts(corpus, sets.classes)
+        corpus_texts(corpus, sets.labels)
     validation = sets.validation
     if validation is not None:
         validation = read_examples(validation, kind)
@@ -338,7 +372,7 @@ def _compare(
         after = SentenceEncoder(folder, **read_as)
     return compare_before_after(
         before, after, test=sets.test, general=sets.general, corpus=sets.corpus,
-        classes=sets.classes,
+        labels=sets.labels,
     )  # fmt: skip
 
 
@@ -371,108 +405,3 @@ def _count_evaluations(
             change = replace(change, n_test_evaluations=n, note=f"{change.note} {note}".strip())
         counted.append(change)
     return tuple(counted), marks
-
-
-def fit_nli(encoder: Any, train: Any, objective: str = "ranking", **options: Any) -> TrainingReport:
-    """Train on inference pairs: a premise, a hypothesis, and the relation between them.
-
-    Parameters
-    ----------
-    encoder, train, **options
-        As for `fit`.
-    objective : {"ranking", "softmax"}
-        "softmax" classifies the relation from `u`, `v` and `|u - v|` (Reimers and Gurevych 2019).
-
-    Returns
-    -------
-    TrainingReport
-
-    Examples
-    --------
-    >>> report = fit_nli("all-MiniLM-L6-v2", "nli.jsonl", out="my-encoder")  # doctest: +SKIP
-    """
-    return fit(encoder, train, objective, kind="nli", **options)
-
-
-def fit_sts(encoder: Any, train: Any, objective: str = "cosine", **options: Any) -> TrainingReport:
-    """Train on pairs of texts with a similarity score.
-
-    Parameters
-    ----------
-    encoder, train, **options
-        As for `fit`.
-    objective : {"cosine", "cosent"}
-        "cosent" uses only the order of the scores.
-
-    Returns
-    -------
-    TrainingReport
-    """
-    return fit(encoder, train, objective, kind="graded", **options)
-
-
-def fit_pairs(
-    encoder: Any, train: Any, *, both_ways: bool = True, scale: float = 20.0, **options: Any
-) -> TrainingReport:
-    """Train on pairs, such as title and abstract, with the rest of a batch as negatives.
-
-    Parameters
-    ----------
-    encoder, train, **options
-        As for `fit`; examples of kind "triplets" are pairs with hard negatives. Larger batches
-        hold more negatives.
-    both_ways : bool
-        Whether each text of a pair is ranked from the other.
-    scale : float
-        Inverse temperature: factor of the cosines before the softmax. A large value stresses the
-        nearest negatives and separates texts of one subject; a small value keeps them together
-        (Wang and Liu 2021, "Understanding the behaviour of contrastive loss").
-
-    Returns
-    -------
-    TrainingReport
-    """
-    options |= {"both_ways": both_ways, "scale": scale}
-    return fit(encoder, train, "ranking", kind="pairs", **options)
-
-
-def fit_triplets(
-    encoder: Any, train: Any, objective: str = "ranking", **options: Any
-) -> TrainingReport:
-    """Train on triplets: an anchor, a text nearer to it, and texts farther from it.
-
-    Parameters
-    ----------
-    encoder, train, **options
-        As for `fit`.
-    objective : {"ranking", "triplet"}
-        "ranking" also compares with the other texts of the batch.
-
-    Returns
-    -------
-    TrainingReport
-    """
-    return fit(encoder, train, objective, kind="triplets", **options)
-
-
-def fit_unsupervised(encoder: Any, texts: Any, **options: Any) -> TrainingReport:
-    """Train on texts alone, by SimCSE: a text is nearest to itself under another dropout mask.
-
-    The loss does not measure a task. Pass `test`, or `corpus` and `classes`, to measure whether
-    training helped.
-
-    Parameters
-    ----------
-    encoder, **options
-        As for `fit`.
-    texts : Examples of kind "texts", or what `read_examples` takes
-
-    Returns
-    -------
-    TrainingReport
-
-    References
-    ----------
-    Gao, Yao and Chen (2021), "SimCSE: simple contrastive learning of sentence embeddings".
-    """
-    return fit(encoder, texts, "simcse", kind="texts", **options)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from embedtopics._utils.checks import (
@@ -14,6 +15,7 @@ from embedtopics._utils.checks import (
     require,
     resolve_seed,
 )
+from embedtopics.errors import InputError
 
 
 def setting(default: Any, text: str) -> Any:
@@ -60,7 +62,7 @@ class TrainingSettings:
         Tokens, padding included, that are encoded together. It bounds memory and does not change
         the loss: larger batches are encoded in parts. By default about 3 GiB on a CPU and 16 GiB on
         a GPU; halved when memory runs out.
-    max_length : int, optional
+    max_seq_length : int, optional
         Maximum number of tokens of a text; by default that of the encoder.
     precision : {"float32", "bfloat16", "float16"}, optional
         Precision of products, in validation too; weights stay float32. By default "float32" on a
@@ -87,13 +89,13 @@ class TrainingSettings:
     keep: str = setting("best", "Weights that are kept: best or last.")
     metric: str | None = setting(None, "Metric that selects: loss, or one of the objective's.")
     tokens_at_once: int | None = setting(None, "Tokens encoded together, to bound memory.")
-    max_length: int | None = setting(
+    max_seq_length: int | None = setting(
         None, "Maximum number of tokens of a text; by default the encoder's."
     )
     precision: str | None = setting(None, "float32, bfloat16 or float16; by default by device.")
     device: str | None = setting(None, "cpu, cuda or mps; by default the first GPU, else the CPU.")
     sample_size: int = setting(256, "Training examples whose loss is measured at validations.")
-    random_state: Any = setting(42, "Random seed.")  # noqa: RUF009
+    random_state: Any = setting(0, "Random seed.")  # noqa: RUF009
     show_progress: bool | None = setting(
         None, "Show progress bars; by default in a terminal or notebook."
     )
@@ -103,7 +105,7 @@ class TrainingSettings:
         checked: dict[str, Any] = {"random_state": resolve_seed(self.random_state)}
         for name in ("batch_size", "accumulation"):
             checked[name] = checked_count(getattr(self, name), name)
-        for name in ("max_steps", "patience", "tokens_at_once", "max_length"):
+        for name in ("max_steps", "patience", "tokens_at_once", "max_seq_length"):
             checked[name] = optional_count(getattr(self, name), name)
         checked["sample_size"] = checked_count(self.sample_size, "sample_size", 0)
         for name in ("epochs", "learning_rate", "max_gradient", "validations_per_epoch"):
@@ -123,8 +125,27 @@ class TrainingSettings:
             values.pop("max_steps")
         if self.metric is None:
             values.pop("metric")
-        values["seed"] = values.pop("random_state")  # the key of saved reports and checkpoints
+        # The keys of saved reports and checkpoints.
+        values["max_length"] = values.pop("max_seq_length")
+        values["seed"] = values.pop("random_state")
         return values
+
+
+def settings_of(
+    settings: TrainingSettings | Mapping[str, Any] | None, defaults: Mapping[str, Any] | None = None
+) -> TrainingSettings:
+    """Return settings from a mapping of some of them; `defaults` stand for those left out."""
+    if isinstance(settings, TrainingSettings):
+        return settings
+    if settings is not None and not isinstance(settings, Mapping):
+        raise InputError("settings", "a TrainingSettings or a mapping", settings)
+
+    chosen = {**(defaults or {}), **(settings or {})}
+    names = [one.name for one in fields(TrainingSettings)]
+    unknown = [name for name in chosen if name not in names]
+    if unknown:
+        raise InputError("settings", f"of the names {', '.join(names)}", unknown[0])
+    return TrainingSettings(**chosen)
 
 
 def require_libraries() -> None:

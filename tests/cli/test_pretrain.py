@@ -52,12 +52,12 @@ def test_words_are_added_before(tiny_bert, articles, tmp_path):
     # Each step is judged beside the encoder without the new words.
     alone = training.compare_before_after(
         str(tiny_bert), tmp_path / "out-words", corpus=table["body"].tolist(),
-        classes=list(table["kind"]),
+        labels=list(table["kind"]),
     )  # fmt: skip
     first, _, both = done.stdout.partition("before and after:")[2].partition("before and after:")
     assert both and all(f"{change.after:.3f}" in first for change in alone)
     named = training.compare_before_after(
-        str(tiny_bert), tmp_path / "out", corpus=table["body"].tolist(), classes=list(table["kind"])
+        str(tiny_bert), tmp_path / "out", corpus=table["body"].tolist(), labels=list(table["kind"])
     )
     reported = training.read_report(tmp_path / "out").before_after
     assert {c.metric: c.before for c in reported if c.task == "corpus"} == {

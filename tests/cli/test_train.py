@@ -181,7 +181,7 @@ def test_options_reach_the_run(monkeypatch, pairs_file, tmp_path):
     monkeypatch.setattr("embedtopics.training.fit", fit)
     done = run(
         "train", "sts", pairs_file, *STS, "--out", tmp_path / "out", "--precision", "bfloat16",
-        "--seed", 7, "--fresh", "--max-length", 32, "--objective", "cosine",
+        "--seed", 7, "--fresh", "--max-seq-length", 32, "--objective", "cosine",
         "--validation", pairs_file, "--keep", "last", "--metric", "loss",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
@@ -191,10 +191,10 @@ def test_options_reach_the_run(monkeypatch, pairs_file, tmp_path):
     assert train.fingerprint == validation.fingerprint
     assert seen == {
         "encoder": "all-MiniLM-L6-v2", "out": tmp_path / "out", "resume": False,
-        "overwrite": False, "objective": "cosine", "kind": "graded", "classes": None,
-        "epochs": 3.0, "batch_size": 32, "learning_rate": 2e-5, "max_length": 32,
+        "overwrite": False, "objective": "cosine", "kind": "graded", "labels": None,
+        "settings": {"epochs": 3.0, "batch_size": 32, "learning_rate": 2e-5, "max_seq_length": 32,
         "precision": "bfloat16", "validations_per_epoch": 4.0, "random_state": 7, "keep": "last",
-        "metric": "loss",
+        "metric": "loss"},
     }  # fmt: skip
 
 

@@ -7,8 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedtopics import Corpus
-from embedtopics.pretraining import RandomMasking, SelectiveMasking, SpanMasking, WholeWordMasking
-from embedtopics.pretraining._masking import Replacements, Tokens, shown_tokens, surface_of
+from embedtopics.pretraining import SelectiveMasking
+from embedtopics.pretraining._masking import (
+    RandomMasking,
+    Replacements,
+    SpanMasking,
+    Tokens,
+    WholeWordMasking,
+    shown_tokens,
+    surface_of,
+)
 from tests.factories import refuses
 
 MASK, N_SPECIAL, N_VOCABULARY = 4, 5, 50
@@ -122,7 +130,7 @@ def test_random_masking_predicts_as_many_as_bert_and_all_alike():
 
 
 def test_spans_have_the_lengths_of_the_law_and_one_fate():
-    masking = SpanMasking(share=0.5)
+    masking = SpanMasking(masked_share=0.5)
     tokens, lengths, n_mixed = text([1] * 400), [], 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -164,7 +172,9 @@ def test_eight_in_ten_are_hidden_one_replaced_one_kept(replacement):
     others = []
     for seed in range(2000):
         rng = np.random.default_rng(seed)
-        shown, is_predicted = shown_tokens(tokens, RandomMasking(share=0.5), replacements, rng)
+        shown, is_predicted = shown_tokens(
+            tokens, RandomMasking(masked_share=0.5), replacements, rng
+        )
         assert (shown[~is_predicted] == tokens.ids[~is_predicted]).all()
         now, before = shown[is_predicted], tokens.ids[is_predicted]
         is_other = (now != MASK) & (now != before)
@@ -187,9 +197,9 @@ def test_terms_of_classes_are_those_that_one_class_says():
     corpus = Corpus(pd.DataFrame(rows, columns=["text", "kind"]), text="text")
     found = SelectiveMasking.of_corpus(corpus, "kind", n_words=4)
     assert set(found.words) == {"goal", "match", "bank", "rate"}
-    with refuses("classes"):
+    with refuses("labels"):
         SelectiveMasking.of_corpus(corpus, "colour")
-    with refuses("classes"):
+    with refuses("labels"):
         SelectiveMasking.of_corpus(corpus, ["one"] * 4)
 
 
@@ -206,5 +216,5 @@ def test_bad_options_are_refused(words, row):
     with refuses("words", row=row):
         SelectiveMasking(words)
     for share in (0, 1.5):
-        with refuses("share"):
-            RandomMasking(share=share)
+        with refuses("masked_share"):
+            RandomMasking(masked_share=share)

@@ -32,7 +32,9 @@ def test_it_learns_what_follows_what(tmp_path):
     texts = sentences(150)
     own = train_tokenizer(texts, vocab_size=120)
     empty = new_encoder(own, out=tmp_path / "empty", layers=1, width=32)
-    learned = pretrain(empty, texts, epochs=6, batch_size=16, learning_rate=8e-3)
+    learned = pretrain(
+        empty, texts, settings={"epochs": 6, "batch_size": 16, "learning_rate": 8e-3}
+    )
     loss = learned.held_out.loc["loss"]
     assert loss["after"] < loss["before"] - 1.0
 

@@ -239,7 +239,7 @@ def test_the_generator_learns_nothing_from_replaced_tokens(detection):
 )
 def test_every_family_learns_every_objective(checkpoint, tmp_path, objective, family):
     out, texts = tmp_path / "out", texts_of_sentences(50)
-    result = pretrain(checkpoint(family), texts, objective=objective, out=out, **QUICK)
+    result = pretrain(checkpoint(family), texts, objective=objective, out=out, settings=QUICK)
     found = result.held_out
     assert found.loc["loss", "after"] < found.loc["loss", "before"]
     rows = {"mlm+nsp": ["pair loss", "pair accuracy"], "mlm+sop": ["pair loss", "pair accuracy"]}
@@ -254,7 +254,7 @@ def test_every_family_learns_every_objective(checkpoint, tmp_path, objective, fa
 
 @pytest.mark.parametrize("objective", ["mlm+sop", "rtd"])
 def test_sentence_encoders_learn_a_head_first(make_sentence_folder, tmp_path, objective):
-    options = {**QUICK, "objective": objective, "max_steps": 3}
+    options = {"settings": {**QUICK, "max_steps": 3}, "objective": objective}
     result = pretrain(
         make_sentence_folder("mean", max_length=32), texts_of_sentences(60), **options
     )
@@ -268,7 +268,7 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(
 ):
     from embedtopics.training.trainer._running import _Training
 
-    texts, options = texts_of_sentences(40), {**QUICK, "objective": objective}
+    texts, options = texts_of_sentences(40), {"settings": QUICK, "objective": objective}
     pretrain(checkpoint("bert"), texts, out=tmp_path / "whole", **options)
     original = _Training.after_step
 

@@ -7,9 +7,10 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from embedtopics.encoders import StaticEncoder
 from embedtopics.errors import InputError
-from embedtopics.pretraining import RandomMasking, pretrain
 from embedtopics.pretraining import _pretrain as module
+from embedtopics.pretraining import pretrain
 from embedtopics.pretraining._blocks import cut_into_blocks
+from embedtopics.pretraining._masking import RandomMasking
 from embedtopics.pretraining._pretrain import _prepare
 from embedtopics.training import read_examples
 from embedtopics.training._settings import TrainingSettings
@@ -72,7 +73,7 @@ def test_loss_and_gradients_are_those_of_transformers(checkpoint, family):
 def test_every_family_learns_and_is_read_by_transformers(checkpoint, tmp_path, family):
     texts = sentences(80)
     out = tmp_path / "out"
-    result = pretrain(checkpoint(family), texts, out=out, **QUICK)
+    result = pretrain(checkpoint(family), texts, out=out, settings=QUICK)
     loss = result.held_out.loc["loss"]
     assert loss["after"] < loss["before"] and not result.report.decisions
     assert result.held_out.loc["perplexity", "after"] == pytest.approx(np.exp(loss["after"]))
@@ -97,7 +98,7 @@ def test_every_family_learns_and_is_read_by_transformers(checkpoint, tmp_path, f
 def test_the_kept_weights_are_those_of_the_lowest_loss_and_predict_held_out_texts(
     checkpoint, tmp_path
 ):
-    result = pretrain(checkpoint("bert"), sentences(90), out=tmp_path / "out", **QUICK)
+    result = pretrain(checkpoint("bert"), sentences(90), out=tmp_path / "out", settings=QUICK)
     curves = result.report.curves
     best = int(np.argmin(curves.validation_loss))
     assert curves.validation_steps[best] == result.report.best_step
@@ -131,7 +132,7 @@ def test_a_head_is_learned_first_and_the_body_stays(checkpoint, tmp_path, monkey
     monkeypatch.setattr(module, "_geometry", noting)
     result = pretrain(
         checkpoint("bert", False), sentences(80), out=tmp_path / "out", keep_geometry=True,
-        **{**QUICK, "learning_rate": 1e-9},
+        settings={**QUICK, "learning_rate": 1e-9},
     )  # fmt: skip
     text = result.report.decisions[0]
     assert text.name == "head_learned" and "no head" in text.message
@@ -149,17 +150,17 @@ def test_geometry_keeps_the_vectors(checkpoint, tmp_path):
     before = exact_encoder(checkpoint("bert"))
     vectors, moved = before.encode(texts), {}
     for name, keep in {"kept": True, "free": False}.items():
-        result = pretrain(before, texts, out=tmp_path / name, keep_geometry=keep, **QUICK)
+        result = pretrain(before, texts, out=tmp_path / name, keep_geometry=keep, settings=QUICK)
         moved[name] = 1 - np.mean(np.sum(vectors * result.encoder.encode(texts), axis=1))
     assert moved["kept"] < 0.3 * moved["free"]
 
 
 def test_sentence_encoders_keep_their_geometry_and_pooling(make_sentence_folder, tmp_path):
     folder = make_sentence_folder("max", max_length=16)
-    result = pretrain(folder, sentences(30), out=tmp_path / "out", **{**QUICK, "epochs": 1})
+    result = pretrain(folder, sentences(30), out=tmp_path / "out", settings={**QUICK, "epochs": 1})
     assert result.report.settings["keep_geometry"]
     assert result.encoder.settings["pooling"] == exact_encoder(folder).settings["pooling"]
-    again = pretrain(tmp_path / "out", sentences(30), **{**QUICK, "epochs": 1})
+    again = pretrain(tmp_path / "out", sentences(30), settings={**QUICK, "epochs": 1})
     assert "head_learned" not in {decision.name for decision in again.report.decisions}
 
 
@@ -185,7 +186,7 @@ def test_the_encoders_are_compared_on_what_the_user_cares_for(checkpoint, tmp_pa
     ]
     test = read_examples(rows, "graded", scale=(0, 4))
     result = pretrain(
-        checkpoint("bert"), texts, out=tmp_path / "out", test=test, **{**QUICK, "epochs": 1}
+        checkpoint("bert"), texts, out=tmp_path / "out", test=test, settings={**QUICK, "epochs": 1}
     )
     assert {change.task for change in result.report.before_after} == {"held-out texts", "test"}
 
@@ -198,7 +199,11 @@ def test_the_encoders_are_compared_on_what_the_user_cares_for(checkpoint, tmp_pa
     ),
 )  # fmt: skip
 def test_bad_input_is_refused_and_nothing_is_written(checkpoint, tmp_path, name, value):
-    given = {"corpus": sentences(40), **QUICK, name: value}
+    given = {"corpus": sentences(40), "settings": QUICK}
+    if name in ("epochs", "device"):
+        given["settings"] = {**QUICK, name: value}
+    else:
+        given[name] = value
     with pytest.raises(ValueError) as caught:
         pretrain(checkpoint("bert"), **given, out=tmp_path / "out")
     parameter = getattr(caught.value, "parameter", None)
@@ -231,6 +236,9 @@ def test_a_full_disk_leaves_no_half_written_encoder(checkpoint, tmp_path, monkey
     monkeypatch.setattr(TokenHead, "save", raising(FULL_DISK))
     with pytest.raises(InputError, match="No space left"):
         pretrain(
-            checkpoint("bert"), sentences(40), out=tmp_path / "out", **{**QUICK, "max_steps": 1}
+            checkpoint("bert"),
+            sentences(40),
+            out=tmp_path / "out",
+            settings={**QUICK, "max_steps": 1},
         )
     assert not (tmp_path / "out").exists()

@@ -192,7 +192,7 @@ def test_figures_on_a_corpus_have_a_level_to_compare_with(toy):
     found = {
         change.metric: change
         for change in compare_before_after(
-            Table(before), Table(noise), corpus=texts, classes=themes, n_resamples=300
+            Table(before), Table(noise), corpus=texts, labels=themes, n_resamples=300
         )
     }
     kept, topics = (found[name] for name in DESCRIBED)

@@ -13,7 +13,7 @@ OUT_OF_RANGE = {
     "accumulation": (True,),
     "learning_rate": (float("inf"), "2e-5"),
     "epochs": (0, float("nan")),
-    "max_length": ("long",),
+    "max_seq_length": ("long",),
     **dict.fromkeys(("max_steps", "patience"), (0,)),
     **dict.fromkeys(("tokens_at_once", "sample_size", "random_state"), (-1,)),
     **dict.fromkeys(("max_gradient", "warmup"), (-0.1,)),

@@ -229,10 +229,11 @@ def save_trainable(
 
 def _sentence_trainable(encoder: SentenceEncoder, settings: TrainingSettings) -> Trainable:
     recipe = encoder.recipe
-    max_length = recipe.max_length if settings.max_length is None else settings.max_length
+    max_length = recipe.max_length if settings.max_seq_length is None else settings.max_seq_length
     limit = recipe.checkpoint.position_limit
-    if settings.max_length is not None and limit is not None and max_length > limit:
-        raise InputError("max_length", f"at most {limit}, all that this model can read", max_length)
+    if settings.max_seq_length is not None and limit is not None and max_length > limit:
+        expected = f"at most {limit}, all that this model can read"
+        raise InputError("max_seq_length", expected, max_length)
     model = model_of(recipe)
     vocabulary = load_vocabulary(recipe.checkpoint, recipe.trusts_code)
     tokenizer = vocabulary.tokenizer
@@ -289,7 +290,7 @@ def _static_trainable(encoder: StaticEncoder, settings: TrainingSettings) -> Tra
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_str(encoder.tokenizer_json)
-    length = encoder.max_length if settings.max_length is None else settings.max_length
+    length = encoder.max_length if settings.max_seq_length is None else settings.max_seq_length
     reader = TokenReader(tokenizer, length)
     cutting = Tokenizer.from_str(tokenizer.to_str())
     if encoder.max_length is not None:

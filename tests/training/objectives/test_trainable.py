@@ -67,7 +67,7 @@ def test_vectors_are_the_encoders(family, how, request, tmp_path):
 
 @pytest.mark.parametrize("max_length", [1, 2])
 def test_a_max_length_that_leaves_nothing_to_the_text_is_refused(max_length, tiny_bert):
-    settings = TrainingSettings(max_length=max_length)
+    settings = TrainingSettings(max_seq_length=max_length)
     with refuses("max_length"):
         trainable_of(exact_encoder(tiny_bert), settings)
 
@@ -123,13 +123,13 @@ def test_ids_are_those_of_sentence_transformers(tiny_bert):
 
 def test_a_shorter_training_length_is_said_and_not_saved(tiny_bert, tmp_path):
     encoder = exact_encoder(tiny_bert)
-    trainee = trainable_of(encoder, TrainingSettings(max_length=5))
+    trainee = trainable_of(encoder, TrainingSettings(max_seq_length=5))
     assert max(map(len, trainee.tokenize_texts(TEXTS))) == 5
     assert [decision.name for decision in trainee.decisions] == ["max_length"]
     save_trainable(trainee, tmp_path / "saved")
     assert exact_encoder(tmp_path / "saved").max_length == encoder.max_length
     with refuses("max_length"):
-        trainable_of(encoder, TrainingSettings(max_length=33))
+        trainable_of(encoder, TrainingSettings(max_seq_length=33))
 
 
 def test_what_training_does_otherwise_is_said(tiny_bert):

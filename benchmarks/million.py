@@ -69,7 +69,7 @@ def _write(file: Path, size: int) -> None:
 
 def _run(file: Path, arguments: tuple[str, ...]) -> dict[str, Any]:
     """Return seconds on the wall and of processors, gigabytes at most, and the stages."""
-    from embedtopics.topics import load_result
+    from embedtopics.topics.results import TopicResult
 
     with tempfile.TemporaryDirectory(dir=CACHE) as name:
         out = Path(name) / "results"
@@ -84,7 +84,7 @@ def _run(file: Path, arguments: tuple[str, ...]) -> dict[str, Any]:
         if status:
             raise SystemExit(f"expected results from {' '.join(command)}; got status {status}")
         seconds = time.perf_counter() - began
-        result = load_result(out / "model")
+        result = TopicResult.load(out / "model")
         disk: dict[str, float] = {}
         for file in out.rglob("*"):
             if file.is_file():

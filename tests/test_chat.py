@@ -18,7 +18,7 @@ from embedtopics._utils.chat import Chat, Question, request_fields
 from embedtopics._utils.redaction import REDACTED, redactor
 from embedtopics.annotation import LanguageModelCoder
 from embedtopics.errors import InputError
-from embedtopics.topics import name_topics, save_result
+from embedtopics.topics import name_topics
 from tests.chat_server import said, serving
 from tests.factories import make_result, refuses
 
@@ -119,7 +119,7 @@ def test_a_name_with_the_key_is_no_name(tmp_path):
     plain_key = "sk-own-key-77"
     with serving(lambda b, n: said(f"Names {plain_key}" if n == 0 else "Plums")) as server:
         named = name_topics(result, server.url, "m", api_key=plain_key)
-    save_result(named, tmp_path / "saved")
+    named.save(tmp_path / "saved")
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) > 2
     assert not [path for path in files if plain_key.encode() in path.read_bytes()]

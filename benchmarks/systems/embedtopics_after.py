@@ -50,7 +50,7 @@ def main() -> None:
             taken.append(time.perf_counter() - began)
         seconds[name] = taken
     with tempfile.TemporaryDirectory() as folder:
-        saved = et.topics.save_result(result, Path(folder) / "model")
+        saved = result.save(Path(folder) / "model")
         n_bytes = sum(file.stat().st_size for file in saved.rglob("*") if file.is_file())
     least = result.embeddings.nbytes + sum(len(text.encode()) for text in texts)
     job.report(
@@ -67,7 +67,7 @@ def _save_and_load(result: Any) -> None:
     import embedtopics as et
 
     with tempfile.TemporaryDirectory() as folder:
-        et.topics.load_result(et.topics.save_result(result, Path(folder) / "model"))
+        et.TopicResult.load(result.save(Path(folder) / "model"))
 
 
 if __name__ == "__main__":

@@ -249,9 +249,9 @@ def read_counts(out: str | os.PathLike[str], model: str | os.PathLike[str]) -> T
     """
     import pandas as pd
 
-    from embedtopics.topics._storage import load_result
+    from embedtopics.topics.results import TopicResult
 
-    result = load_result(Path(model))
+    result = TopicResult.load(Path(model))
     bounds = {"topic": result.n_topics, "term": len(result.term_counts.terms)}
     parts = sorted(Path(out).expanduser().glob("part-*.parquet"))
     if not parts:

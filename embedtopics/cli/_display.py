@@ -275,9 +275,9 @@ def check_results_folder(folder: Path, *, reads_labels: bool = False) -> None:
 
 def open_result(folder: Path) -> TopicResult:
     """Load the result in a folder of ``topics``, or a saved one."""
-    from embedtopics.topics import load_result
+    from embedtopics.topics.results import TopicResult
 
-    return load_result(folder)
+    return TopicResult.load(folder)
 
 
 def read_results_folder(folder: Path) -> TopicResult:

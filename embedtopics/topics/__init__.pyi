@@ -9,9 +9,6 @@ from ._resolution import with_stability as with_stability
 from ._specifications import specifications as specifications
 from ._stages import ClassTfidf as ClassTfidf
 from ._stages import DensityClusterer as DensityClusterer
-from ._storage import load_result as load_result
-from ._storage import save_result as save_result
-from ._storage import without_texts as without_texts
 from ._tables import document_shares as document_shares
 from ._tables import documents as documents
 from ._tables import export as export

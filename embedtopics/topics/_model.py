@@ -42,7 +42,7 @@ from embedtopics.topics._clusters import Resolution
 from embedtopics.topics._describe import TermSettings, custom_weighting, describe_weighting
 from embedtopics.topics._pipeline import Stages, fit_topics
 from embedtopics.topics._propagation import Assignment, assign, checked_coverage, known_documents
-from embedtopics.topics._storage import as_json, load_result, save_result
+from embedtopics.topics._storage import as_json
 from embedtopics.topics._vectors import encoder_of_fit
 from embedtopics.topics.constraints._apply import Constraint
 from embedtopics.topics.results import TopicResult
@@ -317,8 +317,8 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         return tags
 
-    def save(self, folder: str | Path) -> Path:
-        """Save the result of the fit; see `embedtopics.topics.save_result`.
+    def save(self, folder: str | Path, *, texts: bool = True) -> Path:
+        """Save the result of the fit, as `TopicResult.save` does.
 
         The model does not know of edits, which return results of their own. If there are any, a
         warning says so; `from_result` makes a model of an edited result.
@@ -329,10 +329,10 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         if has_edits(result) and not self._result_was_given:
             warnings.warn(
                 "the model saves the result of its fit, without the edits made since; to save an "
-                "edited result, use TopicModel.from_result(edited).save(folder)",
+                "edited result, call edited.save(folder)",
                 stacklevel=2,
             )
-        return save_result(result, folder)
+        return result.save(folder, texts=texts)
 
     @classmethod
     def load(
@@ -355,7 +355,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         words : Segmenter, optional
             The custom segmenter of the fit; files do not hold functions.
         """
-        result = load_result(folder)
+        result = TopicResult.load(folder)
         if words is not None:
             tokens = dataclasses.replace(result.tokens, rules=WordRules(function=words))
             result = dataclasses.replace(result, tokens=tokens)

@@ -74,26 +74,10 @@ COLUMNS = ("text_column", "time_column", "group_column")
 
 
 def save_result(result: TopicResult, folder: str | Path) -> Path:
-    """Save a result.
+    """Save a result, see `TopicResult.save`.
 
     The files are written to a temporary folder, which then replaces `folder`. If anything fails,
     the earlier content of `folder` stays whole.
-
-    Parameters
-    ----------
-    result : TopicResult
-    folder : str or Path
-        A new folder, an empty one, or a saved result to replace.
-
-    Returns
-    -------
-    Path
-        The folder.
-
-    Raises
-    ------
-    InputError
-        If the folder holds other files or cannot be written.
     """
     with replacing_folder(folder, KIND) as fresh:
         write_result(result, fresh)
@@ -184,26 +168,7 @@ def _arrays_of(result: TopicResult) -> dict[str, npt.NDArray[Any]]:
 
 
 def load_result(folder: str | Path) -> TopicResult:
-    """Load a saved result; every file is checked against its recorded checksum.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Where `save_result`, or ``embedtopics topics`` on the command line, wrote.
-
-    Returns
-    -------
-    TopicResult
-        Equal to the saved one, bit for bit. Columns of the input that Parquet cannot hold come
-        back as text.
-
-    Raises
-    ------
-    InputError
-        If the folder does not exist.
-    CorruptFileError
-        If it is not a saved result, was damaged, or has a newer format.
-    """
+    """Load a saved result, see `TopicResult.load`; every file is checked against its checksum."""
     inner = Path(folder) / "model"
     with open_saved(inner if os.path.isdir(inner) else folder, KIND, FORMAT) as saved:
         for name in FILES:
@@ -520,27 +485,7 @@ def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:
 
 
 def without_texts(result: TopicResult) -> TopicResult:
-    """Return a result without its texts, to share it.
-
-    Removed are the texts, their words, the term counts of each document, the constraints of the
-    fit, and the ids, row labels, columns and notes of the input. Topics, names, history, term
-    weights, labels, memberships, map, embeddings and hashes of the texts stay.
-
-    Parameters
-    ----------
-    result : TopicResult
-
-    Returns
-    -------
-    TopicResult
-        The text of every row is "". Functions that describe topics again raise InputError.
-
-    Notes
-    -----
-    This is not anonymization. A hash confirms that a known text was in the corpus. An embedding
-    reveals much of its text (Morris et al. 2023, "Text embeddings reveal (almost) as much as
-    text"). Terms, keywords, names, settings, edits and decisions come from the texts.
-    """
+    """Return a result without its texts, see `TopicResult.save`; the text of every row is ""."""
     counts = result.term_counts.counts
     offsets = np.zeros(len(result.documents) + 1, dtype=np.int64)
     tokens = TokenStream(np.empty(0, dtype=np.int32), offsets, (), result.tokens.rules)

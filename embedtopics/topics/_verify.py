@@ -25,7 +25,6 @@ from embedtopics.results import Decision
 from embedtopics.topics._describe import LEFT_OUT, TEXTS, recorded_weighting
 from embedtopics.topics._model import NAMED, TopicModel
 from embedtopics.topics._propagation import find_documents
-from embedtopics.topics._storage import load_result
 from embedtopics.topics.constraints._apply import FitContext
 from embedtopics.topics.editing._labels import replay
 from embedtopics.topics.results import TopicConstraints, TopicResult, Verification
@@ -68,7 +67,7 @@ def verify(
     Parameters
     ----------
     study : str, Path or TopicResult
-        A folder of `save_result` or of ``embedtopics topics``, or a result.
+        A folder of `TopicResult.save` or of ``embedtopics topics``, or a result.
     corpus : Corpus, list of str, Series, frame or path, optional
         The texts, in the rows of the study; by default those that the folder holds.
     encoder : str or object with ``encode(texts)``, optional
@@ -92,7 +91,7 @@ def verify(
     >>> verify(TopicModel("tfidf").fit(texts).result_).is_same
     True
     """
-    saved = study if isinstance(study, TopicResult) else load_result(study)
+    saved = study if isinstance(study, TopicResult) else TopicResult.load(study)
     if saved.added is not None:
         expected = "a fit without texts that extend or fit_sample added"
         raise InputError("study", expected, found=f"one with {int(saved.added.sum()):,}")

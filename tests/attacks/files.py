@@ -123,7 +123,7 @@ def of_places() -> Iterator[Trial]:
             None if place in ("", ".") else "refuse",
         )
         yield Trial(f"index {place[:40]!r}", partial(et.SearchIndex.load, place), "refuse")
-        yield Trial(f"load {place[:40]!r}", partial(topics.load_result, place), "refuse")
+        yield Trial(f"load {place[:40]!r}", partial(et.TopicResult.load, place), "refuse")
     yield Trial("a folder around itself", lambda: et.Corpus(Path("around")))
 
 
@@ -141,7 +141,7 @@ def of_names() -> Iterator[Trial]:
     os.mkdir("readonly", 0o555)
     result = make_result(60, 3)
     for kind, name in BAD_NAMES.items():
-        yield Trial(f"save to {kind}", partial(topics.save_result, result, name))
+        yield Trial(f"save to {kind}", partial(result.save, name))
         for end in ("", ".csv", ".xlsx", ".parquet", ".jsonl"):
             yield Trial(
                 f"export to {kind}{end}", partial(topics.export, result, name + end, what="topics")
@@ -185,9 +185,7 @@ def of_full_disks() -> Iterator[Trial]:
             partial(_full, partial(topics.export, result, f"full.{what}")),
             "refuse",
         )
-    yield Trial(
-        "save on a full disk", partial(_full, partial(topics.save_result, result, "full")), "refuse"
-    )
+    yield Trial("save on a full disk", partial(_full, partial(result.save, "full")), "refuse")
     for out in (None, "full-index"):
         build = partial(et.SearchIndex.build, texts, out, encoder=et.SentenceEncoder())
         yield Trial(f"index on a full disk, out={out}", partial(_full, build), "refuse")

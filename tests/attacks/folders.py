@@ -31,7 +31,7 @@ TEXTS = ["apple pear", "station rail", "bishop rook", "a town", ""]
 
 def of_result(folder: Path) -> Any:
     """Return what a result answers."""
-    result = topics.load_result(folder)
+    result = et.TopicResult.load(folder)
     new = topics.assign(result, TEXTS, embeddings=np.eye(5, result.embeddings.shape[1]) + 0.1)
     frames = (topics.table(result), topics.documents(result), topics.terms(result))
     return [result.map.tolist(), new.labels.tolist(), *(frame.to_csv() for frame in frames),

@@ -46,13 +46,14 @@ def _result(version: str) -> Any:
 
 def saved_result() -> Work:
     """Save topics over others."""
-    from embedtopics.topics import documents, load_result, save_result
+    from embedtopics.topics import documents
+    from embedtopics.topics.results import TopicResult
 
     made = {version: _result(version) for version in ("old", "new")}
     return Work(
-        lambda folder: save_result(made["old"], folder),
-        lambda folder: save_result(made["new"], folder),
-        lambda folder: documents(load_result(folder)).to_csv(),
+        lambda folder: made["old"].save(folder),
+        lambda folder: made["new"].save(folder),
+        lambda folder: documents(TopicResult.load(folder)).to_csv(),
     )
 
 

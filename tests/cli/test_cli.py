@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from embedtopics import TopicResult
 from embedtopics.cli import _display
 from embedtopics.cli._display import write_results_folder
 from embedtopics.errors import InputError
-from embedtopics.topics import load_result
 from tests.cli.running import refused, run
 from tests.factories import FULL_DISK, PATIENCE, contents, make_result, raising
 
@@ -232,7 +232,7 @@ def test_seed_words_and_stop_words(tmp_path):
     options = ("--seed-words", "fruit: apple, pear", "--stop-words", "rail, rook")
     command = ("topics", path, "--encoder", "tfidf", "--replicates", 0, *options)
     assert run(*command, "--out", tmp_path / "out").exit_code == 0
-    result = load_result(tmp_path / "out")
+    result = TopicResult.load(tmp_path / "out")
     assert result.settings["constraints"]["seeds"] == {"fruit": ["apple", "pear"]}
     assert "fruit: 100%" in next(d for d in result.decisions if d.name == "guided_topics").message
     keywords = {word for topic in result.topics for word in topic.keywords}

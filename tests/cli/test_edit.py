@@ -10,7 +10,7 @@ import pytest
 
 import embedtopics as et
 from embedtopics.cli._display import write_results_folder
-from embedtopics.topics import extend, load_result, merge, remove, rename, with_stability
+from embedtopics.topics import extend, merge, remove, rename, with_stability
 from tests.cli.running import refused, run
 from tests.factories import contents
 
@@ -45,7 +45,7 @@ def test_labels_are_read_back_into_everything(results):
     done = run("label", results)
     assert done.exit_code == 0, done.output
     assert "2 topics renamed" in done.stdout and "Élections" in done.stdout
-    result = load_result(results / "model")
+    result = et.TopicResult.load(results / "model")
     assert result.topics[2].label == "Élections" and result.topics[0].label == "=Sum"
     assert [topic.is_named for topic in result.topics[:4]] == [True, False, True, False]
     assert (results / "labels.csv").read_bytes() == mine
@@ -86,7 +86,7 @@ def test_labels_that_were_not_read_are_not_lost(results, tmp_path):
     assert run("edit", results, "--remove", 1, "--out", tmp_path / "new").exit_code == 0
     assert run("label", results).exit_code == 0
     assert run("edit", results, "--remove", 2).exit_code == 0
-    assert "Work of hours" in {t.label for t in load_result(results / "model").topics}
+    assert "Work of hours" in {t.label for t in et.TopicResult.load(results / "model").topics}
 
 
 def test_all_edits_in_order_by_the_ids_of_before(results, branched):
@@ -95,7 +95,7 @@ def test_all_edits_in_order_by_the_ids_of_before(results, branched):
         "--merge", "7,8", "--reassign", "terms",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    result = load_result(results / "model")
+    result = et.TopicResult.load(results / "model")
     names = [edit.name for edit in result.history]
     assert names == ["merge", "rename", "remove", "reassign"]
     assert result.n_topics == 8
@@ -133,7 +133,7 @@ def test_labels_that_change_no_name_do_not_bar_the_way(results):
     done = run("label", results)
     assert done.exit_code == 0 and "no name" in done.stdout
     assert (results / "labels.csv").read_bytes() == mine
-    assert load_result(results / "model").history == ()
+    assert et.TopicResult.load(results / "model").history == ()
     assert run("edit", results, "--remove", 1).exit_code == 0
 
 
@@ -156,20 +156,20 @@ def test_reading_at_another_resolution(results, resolution, n_topics, tmp_path):
     done = run("resolution", results, resolution, "--out", tmp_path / "new")
     assert done.exit_code == 0, done.output
     assert contents(results) == before
-    result = load_result(tmp_path / "new" / "model")
+    result = et.TopicResult.load(tmp_path / "new" / "model")
     assert result.n_topics == n_topics and result.stability is None
     assert "earlier edits (merge, rename)" in done.stdout
     assert f"{n_topics} topics cover" in done.stdout
     again = ("resolution", results, resolution)
     assert "--overwrite" in refused(*again) and contents(results) == before
     assert run(*again, "--overwrite").exit_code == 0
-    assert load_result(results / "model").n_topics == n_topics
+    assert et.TopicResult.load(results / "model").n_topics == n_topics
 
 
 def test_stability_is_measured_as_before(branched, tmp_path):
     write_results_folder(with_stability(branched, 2), tmp_path / "results")
     assert run("resolution", tmp_path / "results", 4).exit_code == 0
-    assert load_result(tmp_path / "results" / "model").stability.n_replicates == 2
+    assert et.TopicResult.load(tmp_path / "results" / "model").stability.n_replicates == 2
 
 
 FARM = "cow barn milk meadow hay tractor plough fence calf wheat stable pig".split()
@@ -197,7 +197,7 @@ def grown(tmp_path_factory):
 
 def test_documents_are_added_twice_and_the_columns_found(grown, tmp_path):
     results = shutil.copytree(grown, tmp_path / "results")
-    before = load_result(results / "model")
+    before = et.TopicResult.load(results / "model")
     for number, seed in enumerate((2, 3), 1):
         file = tmp_path / "new.csv"
         body = [*texts_of(FARM, 5, seed, f"n{seed}"), before.corpus.texts[0]]
@@ -206,13 +206,13 @@ def test_documents_are_added_twice_and_the_columns_found(grown, tmp_path):
             file, index=False
         )
         expected = extend(
-            load_result(results / "model"),
+            et.TopicResult.load(results / "model"),
             et.Corpus.from_file(file, text="body", time="when", group="paper"),
         )
         done = run("add", results, file)
         assert done.exit_code == 0, done.output
         assert str(expected) in done.stdout and "Farms" in done.stdout
-        after = load_result(results / "model")
+        after = et.TopicResult.load(results / "model")
         assert len(after.corpus) == 100 + 6 * number
         np.testing.assert_array_equal(after.labels, expected.result.labels)
         np.testing.assert_array_equal(after.labels[:100], before.labels)
@@ -224,7 +224,7 @@ def test_documents_are_added_twice_and_the_columns_found(grown, tmp_path):
 def test_a_new_subject_is_told_and_adopted(grown, tmp_path):
     file = tmp_path / "ships.txt"
     file.write_text("\n".join(texts_of([*SHIP, "cow", "star"], 40, 4)), "utf-8")
-    before = load_result(grown / "model")
+    before = et.TopicResult.load(grown / "model")
     expected = extend(before, et.Corpus.from_file(file))
     out = tmp_path / "out"
     done = run("add", grown, file, "--out", out)
@@ -233,11 +233,11 @@ def test_a_new_subject_is_told_and_adopted(grown, tmp_path):
     assert str(expected) in done.stdout and "more than chance explains" in done.stdout
     size = expected.candidates[0].size
     assert f"{size} texts: " in done.stdout and "--adopt makes topics" in done.stdout
-    assert load_result(grown / "model").labels.shape == (100,)  # stays as it was
+    assert et.TopicResult.load(grown / "model").labels.shape == (100,)  # stays as it was
     done = run("add", grown, file, "--out", tmp_path / "more", "--adopt")
     assert done.exit_code == 0, done.output
     assert "--adopt makes topics" not in done.stdout
-    after = load_result(tmp_path / "more" / "model")
+    after = et.TopicResult.load(tmp_path / "more" / "model")
     assert after.n_topics == 3
 
 

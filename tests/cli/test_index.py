@@ -125,7 +125,7 @@ def test_info_says_what_an_index_holds(index):
 
 def test_topics_are_attached_to_their_documents(index, tmp_path):
     result = factories.make_result(60, 3)
-    et.topics.save_result(result, tmp_path / "model")
+    result.save(tmp_path / "model")
     assert "other ids" in refused("index", "topics", index, tmp_path / "model")
     corpus, labels = result.corpus, result.by_row(result.clustering.labels, -1)
     frame = pd.DataFrame({"id": corpus.ids, "body": corpus.texts}).iloc[:40]

@@ -6,7 +6,6 @@ import pytest
 
 from embedtopics import topics
 from embedtopics.cli._questions import BLOCKS, sparkline
-from embedtopics.topics import save_result
 from tests.cli.running import grouped, refused, run
 from tests.factories import make_result
 
@@ -19,7 +18,7 @@ def result():
 @pytest.fixture(scope="module")
 def folder(result, tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
-    save_result(result, folder / "model")
+    result.save(folder / "model")
     return folder
 
 
@@ -89,9 +88,9 @@ def test_bad_input_is_one_line(folder, tmp_path):
 
 
 def test_results_without_dates_say_what_to_do(tmp_path):
-    save_result(make_result(dated=False), tmp_path / "model")
+    make_result(dated=False).save(tmp_path / "model")
     assert "the corpus has no dates" in refused("over-time", tmp_path)
-    save_result(make_result(), tmp_path / "model")
+    make_result().save(tmp_path / "model")
     assert "--group must be" in refused("by-group", tmp_path)
 
 
@@ -114,7 +113,7 @@ def test_prints_every_merge_of_a_few_topics(result, folder):
 
 def test_a_large_tree_branches_at_few_levels(tmp_path):
     many = make_result(800, 40)
-    save_result(many, tmp_path / "many")
+    many.save(tmp_path / "many")
     lines = run("hierarchy", tmp_path / "many").stdout.splitlines()
     tree = topics.hierarchy(many)
     assert lines == topics.tree_text(tree, levels=[3, 12]).splitlines()

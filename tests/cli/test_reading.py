@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.topics import documents, save_result
+from embedtopics.topics import documents
 from tests.cli.running import TEXTS, grouped, refused, rows, run
 from tests.factories import make_result
 
@@ -18,7 +18,7 @@ def result():
 @pytest.fixture(scope="module")
 def folder(result, tmp_path_factory):
     path = tmp_path_factory.mktemp("results")
-    save_result(result, path / "model")
+    result.save(path / "model")
     return path
 
 
@@ -45,7 +45,7 @@ def test_find_prints_the_topics(result, folder):
 def test_find_shows_the_names_that_were_given(result, folder, tmp_path):
     term = result.topics[1].keywords[0]
     assert f"{result.topics[1].label}:" not in run("find", folder, term, "--by", "terms").output
-    save_result(et.topics.rename(result, {1: "[red]A name"}), tmp_path / "model")
+    et.topics.rename(result, {1: "[red]A name"}).save(tmp_path / "model")
     done = run("find", tmp_path, term, "--by", "terms")
     assert f"[red]A name: {term}" in done.output
 
@@ -67,7 +67,7 @@ def test_results_and_their_model_are_opened_as_one(command, result, folder, tmp_
     alone = run(command, folder / "model", *options.get(command, ()))
     assert whole.exit_code == alone.exit_code == 0, whole.output + alone.output
     assert whole.output and whole.output == alone.output
-    assert et.topics.load_result(folder).labels.tolist() == result.labels.tolist()
+    assert et.TopicResult.load(folder).labels.tolist() == result.labels.tolist()
 
 
 def test_embed_writes_the_vectors_of_the_rows(tiny_bert, tmp_path):

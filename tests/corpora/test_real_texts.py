@@ -52,8 +52,8 @@ def goes_through(frame, text, time, group, tmp_path, encoder):
             et.plots.over_time(et.topics.over_time(result))
         if group:
             et.topics.by_group(result)
-        et.topics.save_result(result, tmp_path / "result")
-        loaded = et.topics.load_result(tmp_path / "result")
+        result.save(tmp_path / "result")
+        loaded = et.TopicResult.load(tmp_path / "result")
         pd.testing.assert_frame_equal(et.topics.table(loaded), table)
         et.report.write_report(result, tmp_path / "explorer.html")
         index = et.SearchIndex.build(corpus, tmp_path / "index", encoder=encoder)

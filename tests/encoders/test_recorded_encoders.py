@@ -11,7 +11,7 @@ from embedtopics._utils.folders import write_manifest
 from embedtopics.classification._words import TokenClassifier
 from embedtopics.encoders._registry import encoder_from_settings, recorded_encoder
 from embedtopics.errors import EmbedTopicsError
-from embedtopics.topics import load_result, score_labels
+from embedtopics.topics import score_labels
 from embedtopics.topics._storage import KIND
 from tests.factories import refuses
 
@@ -58,7 +58,7 @@ def test_no_question_to_a_saved_result_runs_code(tmp_path, checkpoint_with_code,
     new = {"encoder": "x", "encoder_settings": record, "encoder_fingerprint": None}
     change(folder, "result.json", lambda content: content["settings"].update(new))
     model = et.TopicModel.load(folder)
-    result = load_result(folder)
+    result = et.TopicResult.load(folder)
     assert json.loads((folder / "manifest.json").read_text("utf-8"))["kind"] == KIND
 
     questions = (

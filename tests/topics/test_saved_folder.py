@@ -16,7 +16,7 @@ import embedtopics as et
 from embedtopics._utils.folders import write_manifest
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.report._explorer import explorer_html
-from embedtopics.topics import assign, at_resolution, load_result, rename, save_result
+from embedtopics.topics import assign, at_resolution, rename
 from embedtopics.topics._storage import FILES, FORMAT, KIND, write_arrays
 from embedtopics.topics.editing._labels import read_labels, write_labels
 from tests.factories import each, make_result, refuses, saved_arrays
@@ -26,7 +26,7 @@ SAVED = Path(__file__).parent / "saved" / "format_1"
 
 def test_a_saved_result_is_read():
     assert json.loads((SAVED / "manifest.json").read_text("utf-8"))["version"] == FORMAT == 1
-    result = load_result(SAVED)
+    result = et.TopicResult.load(SAVED)
     corpus, documents = result.corpus, result.documents
     assert len(corpus) == 62 and len(documents) == 60
     assert corpus.texts[25].startswith("The train 1: ") and corpus.texts[61] == ""
@@ -64,8 +64,8 @@ def test_a_saved_result_is_read():
 
 
 def test_a_saved_result_answers_and_is_saved_again(tmp_path):
-    result = load_result(SAVED)
-    again = load_result(save_result(result, tmp_path / "new"))
+    result = et.TopicResult.load(SAVED)
+    again = et.TopicResult.load(result.save(tmp_path / "new"))
     assert repr(again.topics) == repr(result.topics) and again.history == result.history
     np.testing.assert_array_equal(again.map, result.map)
     found = assign(again, ["a new text"], embeddings=result.embeddings[:1])
@@ -97,14 +97,14 @@ def damaged(path, how):
 def test_a_damaged_file_is_named(folder, file, how):
     damaged(folder / file, how)
     with pytest.raises(CorruptFileError, match=str(folder / file)):
-        load_result(folder)
+        et.TopicResult.load(folder)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"null", b'{"kind": 3}', b"\xff\xfe\x00"])
 def test_a_damaged_manifest_is_named(folder, content):
     (folder / "manifest.json").write_bytes(content)
     with pytest.raises(CorruptFileError, match=r"manifest\.json"):
-        load_result(folder)
+        et.TopicResult.load(folder)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"PAR1PAR1", b"ARROW1\0\0"])
@@ -113,14 +113,14 @@ def test_a_file_of_other_content_is_named_though_its_checksum_is_right(folder, f
     (folder / file).write_bytes(content)
     write_manifest(folder, KIND, FORMAT)
     with pytest.raises(CorruptFileError, match=str(folder / file)):
-        load_result(folder)
+        et.TopicResult.load(folder)
 
 
 def test_parts_that_do_not_belong_together_are_refused(folder):
     edit_json(folder / "result.json", lambda content: content["topics"][0]["keywords"].pop())
     write_manifest(folder, KIND, FORMAT)
     with pytest.raises(CorruptFileError, match=r"result\.json does not match"):
-        load_result(folder)
+        et.TopicResult.load(folder)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"topics": Infinity}', "[]", "7", "\ud800"])
@@ -128,23 +128,23 @@ def test_forged_json_is_refused_in_one_sentence(folder, text):
     (folder / "result.json").write_bytes(text.encode("utf-8", "surrogatepass"))
     write_manifest(folder, KIND, FORMAT)
     with pytest.raises(CorruptFileError, match=r"result\.json cannot be read"):
-        load_result(folder)
+        et.TopicResult.load(folder)
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(CorruptFileError, match="was not saved by embedtopics"):
-        load_result(tmp_path)
+        et.TopicResult.load(tmp_path)
     with pytest.raises(InputError):
-        load_result(tmp_path / "nowhere")
+        et.TopicResult.load(tmp_path / "nowhere")
     with pytest.raises(InputError):
-        load_result(tmp_path / ("x" * 300))
+        et.TopicResult.load(tmp_path / ("x" * 300))
 
 
 def test_newer_formats_are_refused_with_a_remedy(folder):
     write_manifest(folder, KIND, FORMAT + 1)
     with pytest.raises(CorruptFileError, match=rf"format {FORMAT + 1}; .* upgrade"):
-        load_result(folder)
+        et.TopicResult.load(folder)
 
 
 OUT_OF_RANGE = {
@@ -162,7 +162,7 @@ def test_numbers_of_nothing_are_refused_before_compiled_code_believes_them(folde
     write_arrays(folder / "arrays.arrow", arrays)
     write_manifest(folder, KIND, FORMAT)
     with pytest.raises(CorruptFileError, match=r"does not match"):
-        load_result(folder)
+        et.TopicResult.load(folder)
 
 
 @pytest.mark.parametrize("name", ["embeddings", "map", "coordinates", "clustering.probabilities"])
@@ -174,7 +174,7 @@ def test_arrays_of_fewer_documents_are_refused(folder, name):
         write_arrays(folder / "arrays.arrow", {**arrays, name: arrays[name][:-1]})
     write_manifest(folder, KIND, FORMAT)
     with pytest.raises(CorruptFileError, match=r"does not match"):
-        load_result(folder)
+        et.TopicResult.load(folder)
 
 
 def edit_json(path, change):
@@ -189,14 +189,14 @@ def test_a_manifest_that_lists_files_elsewhere_is_refused(folder, tmp_path, name
     listed = {name: {"bytes": 0, "sha256": hashlib.sha256(b"").hexdigest()}}
     edit_json(folder / "manifest.json", lambda manifest: manifest["files"].update(listed))
     with pytest.raises(CorruptFileError, match=r"manifest\.json is damaged: .* not below the"):
-        load_result(folder)
+        et.TopicResult.load(folder)
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_without_a_checksum_is_not_read(folder, file):
     edit_json(folder / "manifest.json", lambda manifest: manifest["files"].pop(file))
     with pytest.raises(CorruptFileError, match=f"does not list {file}"):
-        load_result(folder)
+        et.TopicResult.load(folder)
 
 
 @pytest.fixture

@@ -11,17 +11,9 @@ import pytest
 
 import embedtopics as et
 from embedtopics.errors import InputError
-from embedtopics.topics import (
-    assign,
-    at_resolution,
-    extend,
-    levels,
-    load_result,
-    save_result,
-    without_texts,
-)
+from embedtopics.topics import assign, at_resolution, extend, levels
 from embedtopics.topics._relabel import regrouped, relabeled
-from embedtopics.topics._storage import write_arrays
+from embedtopics.topics._storage import without_texts, write_arrays
 from embedtopics.topics.results import Stability
 from tests.factories import make_result, python, refuses, saved_arrays
 from tests.topics.editing.altering import assert_same
@@ -175,7 +167,7 @@ def test_the_checkpoint_of_the_fit_may_compute_in_other_numbers(toy, tmp_path):
 
 def test_a_loaded_result_is_read_at_other_resolutions_alike(branched, tmp_path):
     read = at_resolution(branched, 3, coverage=0.9)
-    loaded = load_result(save_result(read, tmp_path / "result"))
+    loaded = et.TopicResult.load(read.save(tmp_path / "result"))
     same(loaded, read)
     assert levels(loaded) == levels(branched)
     assert loaded.stability is None
@@ -189,7 +181,7 @@ def test_stability_comes_back(branched, tmp_path):
     agreement[3] = np.nan
     measured = Stability(*rng.random((3, n_topics)), agreement, rng.random(6), 4)
     result = dataclasses.replace(branched, stability=measured)
-    loaded = load_result(save_result(result, tmp_path / "result"))
+    loaded = et.TopicResult.load(result.save(tmp_path / "result"))
     for field in dataclasses.fields(measured):
         np.testing.assert_array_equal(
             getattr(loaded.stability, field.name), getattr(measured, field.name)
@@ -209,12 +201,11 @@ def test_how_fine_the_topics_are_comes_back_with_the_model(branches, tmp_path):
 
 SAVES_IN_TURN = """
 import sys
-from embedtopics.topics import save_result
 from tests.factories import make_result
 results = [make_result(n_documents=40, n_topics=n, seed=n) for n in (2, 3)]
 while True:
     for result in results:
-        save_result(result, sys.argv[1])
+        result.save(sys.argv[1])
     print("saved", flush=True)
 """
 
@@ -230,7 +221,7 @@ def test_what_is_loaded_beside_a_process_that_saves_is_one_of_its_results(tmp_pa
             writer.stdout.readline()
             found = set()
             for _ in range(n_loads):
-                loaded = load_result(tmp_path / "saved")
+                loaded = et.TopicResult.load(tmp_path / "saved")
                 assert_same(saved[loaded.n_topics], loaded)
                 found.add(loaded.n_topics)
             assert writer.poll() is None
@@ -238,7 +229,7 @@ def test_what_is_loaded_beside_a_process_that_saves_is_one_of_its_results(tmp_pa
             writer.kill()
     assert found == {2, 3}
     # What was left by the kill is swept, and the folder is whole.
-    save_result(saved[2], tmp_path / "saved")
+    saved[2].save(tmp_path / "saved")
     assert [path.name for path in tmp_path.iterdir()] == ["saved"]
 
 
@@ -246,10 +237,10 @@ HEAVY = ("torch", "transformers", "onnxruntime", "sentence_transformers", "faiss
 
 
 def test_loading_needs_no_encoder(tmp_path):
-    folder = save_result(make_result(n_documents=40, n_topics=2), tmp_path / "saved")
+    folder = make_result(n_documents=40, n_topics=2).save(tmp_path / "saved")
     code = (
-        "import sys; from embedtopics.topics import load_result, table, documents;"
-        f"r = load_result({str(folder)!r}); table(r); documents(r);"
+        "import sys; import embedtopics as et; from embedtopics.topics import table, documents;"
+        f"r = et.TopicResult.load({str(folder)!r}); table(r); documents(r);"
         f"print(r.n_topics, *[name for name in {HEAVY!r} if name in sys.modules])"
     )
     assert python(code).split() == ["2"]
@@ -280,7 +271,7 @@ def test_every_array_comes_back_bit_for_bit(tmp_path, wide):
         memberships=unsorted,
         term_counts=dataclasses.replace(result.term_counts, counts=counts),
     )
-    loaded = load_result(save_result(result, tmp_path / "saved"))
+    loaded = et.TopicResult.load(result.save(tmp_path / "saved"))
     pairs = list(zip(every_array(result), every_array(loaded), strict=True))
     assert len(pairs) == 25
     for (name, one), (_, two) in pairs:
@@ -294,7 +285,7 @@ def test_what_settings_may_hold(tmp_path):
         "nested": {"a": [1, {"b": None}], "c": 2.5}, "pair": (1, 2), "array": np.arange(3),
         "number": np.float32(0.5), "text": np.str_("x"), 3: True, "unknown": float("nan"),
     }  # fmt: skip
-    loaded = load_result(save_result(make_result(40, 2, settings=settings), tmp_path / "saved"))
+    loaded = et.TopicResult.load(make_result(40, 2, settings=settings).save(tmp_path / "saved"))
     assert loaded.settings == {
         "nested": {"a": [1, {"b": None}], "c": 2.5}, "pair": [1, 2], "array": [0, 1, 2],
         "number": 0.5, "text": "x", "3": True, "unknown": None,
@@ -323,8 +314,16 @@ def blank(branched):
     return without_texts(branched)
 
 
+def test_a_result_that_is_saved_without_texts_is_one_without_texts(branched, blank, tmp_path):
+    loaded = et.TopicResult.load(branched.save(tmp_path / "shared", texts=False))
+
+    assert_same(loaded, et.TopicResult.load(blank.save(tmp_path / "blank")))
+    assert set(loaded.corpus.texts) == {""}
+    assert branched.corpus.texts[0]  # the result keeps its texts
+
+
 def test_topics_labels_and_places_stay(branched, blank, tmp_path):
-    loaded = load_result(save_result(blank, tmp_path / "blank"))
+    loaded = et.TopicResult.load(blank.save(tmp_path / "blank"))
     for result in (blank, loaded):
         assert set(result.corpus.texts) == {""} and len(result.corpus) == len(branched.corpus)
         assert repr(result.topics) == repr(branched.topics)
@@ -340,7 +339,7 @@ def test_topics_labels_and_places_stay(branched, blank, tmp_path):
 
 def test_texts_of_the_fit_are_known_again(branched, branches, blank, tmp_path):
     texts, vectors = branches
-    loaded = load_result(save_result(blank, tmp_path / "blank"))
+    loaded = et.TopicResult.load(blank.save(tmp_path / "blank"))
     for result in (blank, loaded):
         found = assign(result, texts)
         np.testing.assert_array_equal(found.labels, branched.labels)
@@ -351,7 +350,7 @@ def test_texts_of_the_fit_are_known_again(branched, branches, blank, tmp_path):
 
 def test_documents_can_be_added_with_the_terms_as_they_are(branched, branches, blank, tmp_path):
     texts, vectors = branches
-    loaded = load_result(save_result(blank, tmp_path / "blank"))
+    loaded = et.TopicResult.load(blank.save(tmp_path / "blank"))
     new = [texts[0], texts[1] + " and more", "other"]
     one, two = (
         extend(result, new, embeddings=vectors[:3] + 0.01, update_terms=False)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import embedtopics as et
-from embedtopics.topics import at_resolution, extend, merge, rename, save_result, verify
+from embedtopics.topics import at_resolution, extend, merge, rename, verify
+from embedtopics.topics._storage import without_texts
 from tests.factories import refuses
 
 
@@ -28,7 +29,7 @@ def outcomes(verification):
 def test_a_study_comes_out_again(study, tmp_path):
     edited = at_resolution(rename(merge(study, [1, 2]), {0: "First"}), 5)
     edited = rename(edited, {1: "Second"})
-    save_result(edited, tmp_path / "study")
+    edited.save(tmp_path / "study")
     verification = et.topics.verify(tmp_path / "study")
     assert verification.is_same and not verification.versions
     assert set(outcomes(verification).values()) == {("same bits", 0)}
@@ -104,8 +105,8 @@ def test_other_versions_are_named(study):
 
 def test_what_cannot_be_computed_again_is_refused(study, texts, branched):
     with refuses("corpus"):
-        verify(et.topics.without_texts(study))
-    assert outcomes(verify(et.topics.without_texts(study), texts))["texts"] == ("same bits", 0)
+        verify(without_texts(study))
+    assert outcomes(verify(without_texts(study), texts))["texts"] == ("same bits", 0)
     with refuses("study"):
         verify(extend(branched, ["new"], embeddings=branched.embeddings[:1]).result)
     custom = replace(study, settings={**study.settings, "reducer": "Own()"})

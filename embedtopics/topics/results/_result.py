@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,6 +135,78 @@ class TopicResult:
                     lines.append(f"{topic.topic_id:4} {topic.share:6.1%}    {topic.label}: {terms}")
         lines += ["", *dict.fromkeys(decision.message for decision in self.decisions)]
         return "\n".join(lines)
+
+    def save(self, folder: str | Path, *, texts: bool = True) -> Path:
+        """Save the result, whole or without its texts.
+
+        The files replace those of an earlier result in the folder only once all are written.
+
+        Parameters
+        ----------
+        folder : str or Path
+            A new folder, an empty one, or a saved result to replace.
+        texts : bool
+            Whether to save the texts. Without them the result can be shared where they cannot:
+            left out are also their words, the term counts of each document, the constraints of
+            the fit, and the ids, row labels and columns of the input. Topics, names, history, term
+            weights, labels, memberships, map, embeddings and hashes of the texts are saved.
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Raises
+        ------
+        InputError
+            If the folder holds other files or cannot be written.
+
+        Notes
+        -----
+        A result without texts is not anonymous. A hash confirms that a known text was in the
+        corpus. An embedding reveals much of its text (Morris et al. 2023, "Text embeddings reveal
+        (almost) as much as text"). Terms, names, settings, edits and decisions come from the texts.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import embedtopics as et
+        >>> result = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo")).result_
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     saved = result.save(f"{folder}/study")
+        ...     loaded = et.TopicResult.load(saved)
+        >>> (loaded.labels == result.labels).all()
+        np.True_
+        """
+        from embedtopics.topics._storage import save_result, without_texts
+
+        return save_result(self if texts else without_texts(self), folder)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> TopicResult:
+        """Load a saved result; every file is checked against its recorded checksum.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Where `save`, or ``embedtopics topics`` on the command line, wrote.
+
+        Returns
+        -------
+        TopicResult
+            Equal to the saved one, bit for bit. Columns of the input that Parquet cannot hold come
+            back as text.
+
+        Raises
+        ------
+        InputError
+            If the folder does not exist.
+        CorruptFileError
+            If it is not a saved result, was damaged, or has a newer format.
+        """
+        from embedtopics.topics._storage import load_result
+
+        return load_result(folder)
 
     @property
     def n_topics(self) -> int:

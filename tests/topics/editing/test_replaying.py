@@ -134,7 +134,7 @@ def test_topics_that_are_one_already_are_left_so(branched):
 
 def test_a_history_of_a_file_can_call_no_other_function(branched):
     sending = {"endpoint": "http://127.0.0.1:9/v1", "model": "m", "audit": None, "retries": 0}
-    for name in ("save_result", "table", "TopicModel", "__doc__", "name_topics", "replay"):
+    for name in ("TopicResult", "table", "TopicModel", "__doc__", "name_topics", "replay"):
         for parameters in ({"folder": "/tmp/x"}, sending):
             with pytest.raises(InputError, match=f"there is no edit '{name}'"):
                 topics.replay(branched, [Edit(name, parameters)])
@@ -194,9 +194,9 @@ def test_every_edit_of_the_package_can_be_done_again(branched, tmp_path):
         assert edited.history[-1].name == name
         assert_same(topics.replay(branched, edited), edited)
     for name, result in (("fit", branched), ("edited", edited)):
-        topics.save_result(result, tmp_path / name)
+        result.save(tmp_path / name)
     assert_same(
-        topics.replay(*(topics.load_result(tmp_path / n) for n in ("fit", "edited"))), edited
+        topics.replay(*(et.TopicResult.load(tmp_path / n) for n in ("fit", "edited"))), edited
     )
     assert_untouched(branched, before)
     assert edited.settings["n_keywords"] == 4

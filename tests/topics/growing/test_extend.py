@@ -13,8 +13,6 @@ from embedtopics.topics import (
     assign,
     at_resolution,
     extend,
-    load_result,
-    save_result,
     update_terms,
 )
 from embedtopics.topics.growing._extend import place
@@ -266,8 +264,8 @@ def test_an_encoder_that_learns_has_learnt_from_the_fit_alone(toy, tmp_path):
     queries = [texts[90] + " indeed", texts[95] + " indeed"]
     expected = assign(result, queries)
     one = extend(result, texts[80:85]).result
-    two = extend(load_result(save_result(one, tmp_path / "one")), texts[83:90]).result
-    found = assign(load_result(save_result(two, tmp_path / "two")), queries)
+    two = extend(et.TopicResult.load(one.save(tmp_path / "one")), texts[83:90]).result
+    found = assign(et.TopicResult.load(two.save(tmp_path / "two")), queries)
     np.testing.assert_array_equal(found.memberships.toarray(), expected.memberships.toarray())
     np.testing.assert_array_equal(found.novelty, expected.novelty)
     both = extend(result, texts[80:90]).result

@@ -9,7 +9,7 @@ from scipy.stats import betabinom
 import embedtopics as et
 from embedtopics.clustering.results import NOISE
 from embedtopics.neighbors._graph import nearest
-from embedtopics.topics import adopt, assign, extend, load_result, save_result
+from embedtopics.topics import adopt, assign, extend
 from embedtopics.topics.growing._novelty import chance_of, expected_outside
 from embedtopics.topics.results import Reason
 
@@ -142,7 +142,7 @@ def test_without_topics_everything_is_outside(tmp_path):
     assert found.nearest_topic == -1 and np.isnan(found.topic_similarity)
     grown = adopt(said)
     assert grown.n_topics == 1 and grown.topics[0].size == found.size
-    assert load_result(save_result(grown, tmp_path / "grown")).n_topics == 1
+    assert et.TopicResult.load(grown.save(tmp_path / "grown")).n_topics == 1
 
 
 def test_adopted_groups_are_topics(split, surprising):

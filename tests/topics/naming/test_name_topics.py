@@ -331,7 +331,7 @@ def test_key_is_sent_and_kept_nowhere(result, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     found, server = named(result, echo)
     assert {h["Authorization"] for h in server.headers} == {f"Bearer {KEY}"}
-    topics.save_result(found, tmp_path / "saved")
+    found.save(tmp_path / "saved")
     assert KEY not in everything_written(tmp_path)
     assert KEY not in repr(found.history) + repr(found.decisions) + repr(found.settings)
 

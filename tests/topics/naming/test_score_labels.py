@@ -15,7 +15,6 @@ import embedtopics as et
 from embedtopics import topics
 from embedtopics.encoders import StaticEncoder
 from embedtopics.terms._keywords import unique_labels
-from embedtopics.topics import load_result, save_result
 from embedtopics.topics._vectors import row_centroids
 from embedtopics.topics.naming._score_labels import (
     MIN_TEXTS,
@@ -111,7 +110,7 @@ def test_names_that_were_given_stay_and_are_marked_where_they_are_worse(result):
 def test_scores_stay_with_what_they_are_of(result, tmp_path):
     label = result.topics[2].label
     scored = score_with(topics.rename(result, {3: "Given"}), encode_with(result, {label: 2}))
-    loaded = load_result(save_result(scored, tmp_path / "scored"))
+    loaded = et.TopicResult.load(scored.save(tmp_path / "scored"))
     assert loaded.topics == scored.topics
     merged = topics.merge(scored, [[0, 1]])
     again = next(topic for topic in merged.topics if topic.label == "Given")

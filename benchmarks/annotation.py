@@ -135,6 +135,8 @@ def _share(vectors: np.ndarray, labels: np.ndarray, seed: int) -> tuple[list[boo
     Each study is of texts drawn from the collection: the truth is that of the collection, of
     which the texts are a sample, and that of the texts themselves.
     """
+    from embedtopics.inference import shares
+
     rng = np.random.default_rng(1000 + seed)
     rows = rng.permutation(len(labels))[:N_TEXTS]
     is_one = labels == labels[0]
@@ -142,7 +144,7 @@ def _share(vectors: np.ndarray, labels: np.ndarray, seed: int) -> tuple[list[boo
     with tempfile.TemporaryDirectory() as folder:
         study = _study(folder, vectors[rows], ["yes", "no"], "uncertainty", 0.5, seed)
         _code(study, truth[rows], N_LABELS)
-        one = study.prevalence().rows[0]
+        one = shares(study).rows[0]
         study.close()
     holds = [bool(one.low <= true <= one.high) for true in (is_one.mean(), is_one[rows].mean())]
     return holds, (one.high - one.low) / (one.gold_high - one.gold_low)

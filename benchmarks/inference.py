@@ -214,7 +214,7 @@ def _difference(measured: Measurement) -> Iterator[Ends]:
 def _fit(measured: Measurement, formula: str, term: str, **options: Any) -> Iterator[Ends]:
     if "group" in measured.data:
         options["reference"] = {"group": "a"}
-    fit = regress(formula, measured, **options)
+    fit = regress(measured, formula, **options)
     place = [name for _, name in fit.names].index(term)
     for method in METHODS:
         one = getattr(fit, method)

@@ -22,7 +22,7 @@ from embedtopics.annotation.results import (
     StudyReport,
 )
 from embedtopics.classification._classifier import TextClassifier
-from embedtopics.classification._prevalence import measure, predict_corpus
+from embedtopics.classification._measure import measure, predict_corpus
 from embedtopics.classification._targets import without_rare_labels
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import Alpha, krippendorff_alpha
@@ -267,7 +267,7 @@ def classifier(state: StudyState, method: str | None, options: dict[str, Any]) -
 
 
 def report(
-    state: StudyState, decisions: tuple[Decision, ...], prevalence: Callable[[], MeasuredShares]
+    state: StudyState, decisions: tuple[Decision, ...], measure_shares: Callable[[], MeasuredShares]
 ) -> StudyReport:
     """Return codebook, quality, agreement and examples of a study."""
     import pandas as pd
@@ -275,7 +275,7 @@ def report(
     tables = {"Codebook": pd.DataFrame(as_json(state.records.labels))}
     estimates = None
     with suppress(InputError):  # too few count texts
-        estimates = prevalence()
+        estimates = measure_shares()
         scores = quality(state)
         scores["class"] = scores["class"].fillna("all")
         tables["Quality of the model on texts that it was not fitted on"] = scores
@@ -296,7 +296,7 @@ def report(
 
 
 def stopping(
-    state: StudyState, recall: float, prevalence: Callable[[], MeasuredShares]
+    state: StudyState, recall: float, measure_shares: Callable[[], MeasuredShares]
 ) -> Stopping:
     """Return the recall test of each label and the expected width of its share's interval."""
     with state.lock:
@@ -308,7 +308,7 @@ def stopping(
         )
         names = records.names
     n_texts, n_counted = len(state.texts) - n_unlabelled, sum(is_counted.values())
-    widths = _widths(prevalence)
+    widths = _widths(measure_shares)
     classes = []
     for name in names:
         relevant = [is_counted[key] for key, label in labelled.items() if name in label]
@@ -325,10 +325,10 @@ def stopping(
     return Stopping(tuple(classes))
 
 
-def _widths(prevalence: Callable[[], MeasuredShares]) -> dict[str, tuple[float, float]]:
+def _widths(measure_shares: Callable[[], MeasuredShares]) -> dict[str, tuple[float, float]]:
     """Return the width of each share's interval, now and expected after more count labels."""
     try:
-        now = prevalence()
+        now = measure_shares()
     except InputError:  # too few count texts
         return {}
     widths = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
     from embedtopics.classification._classifier import TextClassifier
     from embedtopics.inference import Measurement
-    from embedtopics.inference.results import MeasuredShares
 
 MAX_NOTE = 10_000
 """Characters of a note."""
@@ -382,8 +382,12 @@ class AnnotationProject:
     def measurement(self) -> Measurement:
         """Return the count labels with predictions of all distinct texts.
 
-        The model is cross-fitted. `embedtopics.inference` estimates shares, trends and regressions
-        with it, on the columns of the corpus; its name there is "class".
+        The model is cross-fitted. ``embedtopics.inference.shares(project)`` and ``regress`` take it
+        from the project, with the columns of the corpus; its name there is "class".
+
+        Returns
+        -------
+        Measurement
 
         Raises
         ------
@@ -391,13 +395,6 @@ class AnnotationProject:
             Fewer than 2 count texts have a label.
         """
         return _estimates.measurement(self.state)
-
-    def prevalence(self) -> MeasuredShares:
-        """Estimate the share of each label among the distinct texts, with 95 % intervals.
-
-        Prediction-powered inference, see `measurement` and `embedtopics.inference.shares`.
-        """
-        return shares(self.measurement())
 
     def quality(self) -> pd.DataFrame:
         """Return the scores of the model on texts that it was not fitted on.
@@ -416,11 +413,11 @@ class AnnotationProject:
         recall : float
             Target share of the texts of a label.
         """
-        return _estimates.stopping(self.state, recall, self.prevalence)
+        return _estimates.stopping(self.state, recall, partial(shares, self))
 
     def report(self) -> StudyReport:
         """Return codebook, progress, quality, shares, agreement and examples."""
-        return _estimates.report(self.state, self.decisions, self.prevalence)
+        return _estimates.report(self.state, self.decisions, partial(shares, self))
 
     def agreement(self) -> AnnotatorAgreement:
         """Return Krippendorff's alpha of the annotators, and the texts that they disagree on."""

@@ -22,6 +22,7 @@ from embedtopics.annotation._estimates import N_FURTHER
 from embedtopics.annotation._project import AnnotationProject
 from embedtopics.annotation._topics import SheetStudy
 from embedtopics.errors import EmbedTopicsError
+from embedtopics.inference import shares as measured_shares
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ class AnnotationServer(LocalServer):
         """Estimate quality and shares, in one thread at a time; labels do not wait for it."""
         with self._estimating:
             try:
-                shares = {one.name: one for one in self.study.prevalence()}
+                shares = {one.name: one for one in measured_shares(self.study)}
                 quality = self.study.quality()
                 stopping = self.study.stopping()
             except EmbedTopicsError as error:

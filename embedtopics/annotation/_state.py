@@ -60,8 +60,8 @@ class TrainingRows(NamedTuple):
 class StudyClassifier(BaseEstimator):
     """Logistic regression on frozen vectors that also learns from the labels of `taught` texts.
 
-    `classification.prevalence` cross-fits it on the labels of the count stream. Each fit adds the
-    taught texts, which are not a random sample.
+    `AnnotationProject.measurement` cross-fits it on the labels of the count stream. Each fit adds
+    the taught texts, which are not a random sample.
     """
 
     def __init__(

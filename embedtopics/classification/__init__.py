@@ -2,7 +2,13 @@
 
 from embedtopics._utils.public import attach
 
-MOVED = {"TextClassifier": "et.TextClassifier", "TokenClassifier": "et.TokenClassifier"}
-"""Former public names, and where they are now."""
+MOVED = {
+    "TextClassifier": "et.TextClassifier",
+    "TokenClassifier": "et.TokenClassifier",
+    "measure": "et.inference.Measurement.from_classifier",
+    "prevalence": "et.inference.shares(et.inference.Measurement.from_classifier(...), by), "
+    "or without labels et.classification.adjusted_shares",
+}
+"""Former public names, and what to use now."""
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__, MOVED)

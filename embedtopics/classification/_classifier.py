@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,9 @@ from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array
 from embedtopics.results import Decision
+
+if TYPE_CHECKING:
+    from embedtopics.inference import Measurement
 
 METHODS = ("frozen", "few_shot", "fine_tune", "auto")
 
@@ -352,6 +355,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         probabilities = self.calibration_.apply(self.left_out_scores_)
         is_right = probabilities.argmax(axis=1) == self.left_out_codes_
         return risk_coverage(probabilities.max(axis=1), is_right)
+
+    def _measure(self, corpus: Any, gold: Any, **options: Any) -> Measurement:
+        """Measure a corpus for `Measurement.from_classifier`, which imports no classifier."""
+        from embedtopics.classification._measure import measure
+
+        return measure(self, corpus, gold, **options)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the classifier to a folder as arrays and JSON; `load` reads it."""

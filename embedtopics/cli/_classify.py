@@ -146,16 +146,20 @@ def prevalence(
     figure: opt.OutFigure = None,
 ) -> None:
     """Estimate the prevalence of each class, corrected by labels of a random sample."""
-    from embedtopics import classification, plots
+    from embedtopics import plots
+    from embedtopics.classification import adjusted_shares
     from embedtopics.classification._classifier import TextClassifier
     from embedtopics.corpus._corpus import Corpus
+    from embedtopics.inference import Measurement, shares
 
     show.check_outputs(out, figure)
     corpus = Corpus(file, text, time=time, group=group)
-    labels = None if label is None else _labels(corpus, label)
-    estimates = classification.prevalence(
-        TextClassifier.load(model), corpus, labels, by=by, every=every
-    )  # fmt: skip
+    classifier = TextClassifier.load(model)
+    if label is None:
+        estimates = adjusted_shares(classifier, corpus, by, every=every)
+    else:
+        gold = _labels(corpus, label)
+        estimates = shares(Measurement.from_classifier(classifier, corpus, gold), by, every=every)
     show.write_outputs(out, estimates.to_frame, figure, lambda: plots.prevalence(estimates))
     _print_shares(estimates, width)
 

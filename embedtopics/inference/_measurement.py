@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from embedtopics._utils.checks import checked_choice, is_number, resolve_seed
+from embedtopics._utils.checks import checked_choice, resolve_seed
 from embedtopics._utils.display import spell_count
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.corpus._alignment import VALUE_OF_ROW, align_values, as_series
-from embedtopics.corpus._classes import read_classes, with_types_of
+from embedtopics.corpus._classes import read_classes
 from embedtopics.errors import InputError
+from embedtopics.inference._predictions import (
+    KINDS,
+    columns_of,
+    combine_predictions,
+    is_missing,
+    predictions_by_name,
+    read_chances,
+    read_codes,
+    read_gold_classes,
+    read_prediction,
+    refuse_infinite,
+    with_types_of_gold,
+)
 from embedtopics.inference._sample import Sample, balance_notes
 from embedtopics.inference.results import PredictedLabel
-from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
+from embedtopics.protocols import Float64Array, RandomState
 from embedtopics.results import Decision
-
-if TYPE_CHECKING:
-    from embedtopics.topics.results import TopicResult
-
-N_FOLDS = 5
-MOST_CLASSES = 10
-"""Largest number of distinct whole numbers that are classes."""
-
-RIDGE = 1.0
-"""Penalty of the proxy's regression on standardized predictions, in rows."""
+from embedtopics.topics.results import TopicResult
 
 FEW_GOLD = 30
-
-_ASK = (
-    'say sampling="random" if the gold rows were drawn at random, pass probability= or strata= if '
-    "some were likelier than others; rows that were picked otherwise allow no correction"
-)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -139,29 +138,29 @@ class Measurement:
         values = column.values
         decisions = list(column.notes("inference", "gold"))
         is_gold = np.array([value is not None for value in values], dtype=np.bool_)
-        _refuse_infinite(values, "gold")
+        refuse_infinite(values, "gold")
         if is_gold.sum() < 2:
             raise InputError("gold", "given for at least two rows", found=f"{is_gold.sum()}")
-        classes = _classes(values, is_gold, checked_choice(kind, "kind", _KINDS))
+        classes = read_gold_classes(values, is_gold, checked_choice(kind, "kind", KINDS))
 
-        unit = np.arange(n) if units is None else _codes(units, rows, "units")
-        stratum = None if strata is None else _codes(strata, rows, "strata")
+        unit = np.arange(n) if units is None else read_codes(units, rows, "units")
+        stratum = None if strata is None else read_codes(strata, rows, "strata")
         if probability is not None:
             probability = align_values(probability, rows, "probability", VALUE_OF_ROW)
-        chance = _chances(is_gold, sampling, probability, stratum)
+        chance = read_chances(is_gold, sampling, probability, stratum)
         weight = np.where(is_gold, 1 / chance, 0.0)
         sample = Sample.of(weight, np.zeros(n) if stratum is None else stratum, unit)
-        truth = _columns(values, classes, is_gold)
+        truth = columns_of(values, classes, is_gold)
 
         expected = f"{n:,} rows, one for each gold value"
         by_name: dict[str, Any] = {}
-        for key, given in _by_name(predictions, rows, classes).items():
+        for key, given in predictions_by_name(predictions, rows, classes).items():
             aligned = align_values(given, rows, "predictions", expected)
-            by_name[key], notes = _with_types_of_gold(aligned, classes, key)
+            by_name[key], notes = with_types_of_gold(aligned, classes, key)
             decisions += notes
-        columns = [_prediction(given, classes, n, key) for key, given in by_name.items()]
-        _refuse_infinite(np.hstack(columns).sum(axis=1).tolist(), "predictions")
-        is_absent = {key: _is_absent(np.asarray(given)) for key, given in by_name.items()}
+        columns = [read_prediction(given, classes, n, key) for key, given in by_name.items()]
+        refuse_infinite(np.hstack(columns).sum(axis=1).tolist(), "predictions")
+        is_absent = {key: is_missing(np.asarray(given)) for key, given in by_name.items()}
         for key, absent in is_absent.items():
             if n_absent := int(absent.sum()):
                 message = spell_count(n_absent, "row has", "rows have")
@@ -170,7 +169,9 @@ class Measurement:
 
         proxy = columns[0]
         if len(columns) > 1 or proxy.shape[1] != truth.shape[1]:
-            proxy = _combined(np.hstack(columns), truth, sample, resolve_seed(random_state))
+            proxy = combine_predictions(
+                np.hstack(columns), truth, sample, resolve_seed(random_state)
+            )
             message = (
                 f"{len(columns)} predictions are combined by a regression on the gold values, "
                 "which is fitted without the unit of the row."
@@ -208,7 +209,7 @@ class Measurement:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def of_columns(
+    def _of_columns(
         cls,
         *,
         name: str,
@@ -245,12 +246,12 @@ class Measurement:
         measurement._set(draws=draws)
         return measurement
 
-    def at_draw(self, draw: int) -> Measurement:
+    def _at_draw(self, draw: int) -> Measurement:
         """Return the measurement with the values of a draw; itself if it has none."""
         if self.draws is None:
             return self
         values = self.draws[:, [draw % self.draws.shape[1]]]
-        return Measurement.of_columns(
+        return Measurement._of_columns(
             name=self.name,
             classes=None,
             truth=values,
@@ -267,47 +268,103 @@ class Measurement:
         gold: str,
         predictions: str | Sequence[str],
         *,
-        units: str | None = None,
-        strata: str | None = None,
+        sampling: str | None = None,
         probability: str | None = None,
-        **options: Any,
+        strata: str | None = None,
+        units: str | None = None,
+        kind: str = "auto",
+        name: str | None = None,
+        random_state: RandomState = 0,
     ) -> Measurement:
         """Make a measurement of columns of a table.
 
         Parameters
         ----------
         frame : DataFrame
-        gold, predictions, units, strata, probability : str
-            Columns, of `predictions` one or several; see the class.
-        **options
-            `sampling`, `kind`, `name` (by default that of the column `gold`), `random_state`.
+        gold : str
+            Column of the gold values, with None or NaN in the other rows.
+        predictions : str or sequence of str
+            Columns of predictions.
+        sampling : {"random"}, optional
+            Says that the gold rows were drawn at random.
+        probability, strata, units : str, optional
+            Columns; see the class.
+        kind : {"auto", "class", "number"}
+        name : str, optional
+            By default the name of the column `gold`.
+        random_state : int, numpy.random.Generator or None
+
+        Returns
+        -------
+        Measurement
+
+        Raises
+        ------
+        InputError
+            A column does not exist, or see the class.
         """
+        if not isinstance(frame, pd.DataFrame):
+            raise InputError("frame", "a DataFrame", frame, "read it: pandas.read_csv(path)")
         names = [predictions] if isinstance(predictions, str) else list(predictions)
-        asked = [gold, *names, *(one for one in (units, strata, probability) if one is not None)]
-        if missing := [one for one in asked if one not in frame]:
-            raise InputError("frame", f"a table with the column {missing[0]!r}", list(frame))
-        picked = {"units": units, "strata": strata, "probability": probability}
-        options |= {key: frame[one] for key, one in picked.items() if one is not None}
-        of_rows = {one: frame[one] for one in names}
-        return cls(frame[gold], of_rows, data=frame, **{"name": gold} | options)
+        picked = {"probability": probability, "strata": strata, "units": units}
+        picked = {key: column for key, column in picked.items() if column is not None}
+        for column in (gold, *names, *picked.values()):
+            if column not in frame:
+                raise InputError("frame", f"a table with the column {column!r}", list(frame))
+
+        columns = {key: frame[column] for key, column in picked.items()}
+        return cls(
+            frame[gold],
+            {column: frame[column] for column in names},
+            sampling=sampling,
+            **columns,
+            data=frame,
+            kind=kind,
+            name=gold if name is None else name,
+            random_state=random_state,
+        )
 
     @classmethod
     def from_topics(
-        cls, result: TopicResult, topics: int | Sequence[int], gold: Any, **options: Any
+        cls,
+        result: FittedTopics,
+        topics: int | Sequence[int],
+        gold: Any,
+        *,
+        sampling: str | None = None,
+        probability: Any = None,
+        strata: Any = None,
+        units: Any = None,
+        name: str = "measured",
+        random_state: RandomState = 0,
     ) -> Measurement:
         """Take the membership in topics, which split and merge concepts, as prediction of one.
 
         Parameters
         ----------
-        result : TopicResult
+        result : TopicResult or fitted TopicModel
         topics : int or sequence of int
             Ids of the topics that belong to the concept.
         gold : sequence of bool or None
             Whether each row of the corpus is about the concept, None for rows that nobody read.
-        **options
-            `sampling`, `probability` or `strata`, which say how the rows that people read were
-            drawn; `units` (by default equal texts are one unit), `name`.
+        sampling, probability, strata
+            How the rows that people read were drawn; see the class.
+        units : array_like of shape (n_rows,), optional
+            Independent unit of each row; by default equal texts are one unit.
+        name : str
+        random_state : int, numpy.random.Generator or None
+
+        Returns
+        -------
+        Measurement
+            Of the rows with text.
+
+        Raises
+        ------
+        InputError
+            There is no such topic, or see the class.
         """
+        result = result_of(result)
         ids = [topics] if isinstance(topics, int | np.integer) else list(topics)
         if not ids or not all(topic in range(result.n_topics) for topic in ids):
             raise InputError("topics", f"ids of topics, 0 to {result.n_topics - 1}", topics)
@@ -323,13 +380,83 @@ class Measurement:
             "share": np.asarray(result.memberships[:, ids].sum(axis=1)).ravel()[document],
         }
 
-        for key in ("probability", "strata", "units"):
-            if options.get(key) is not None:
-                options[key] = as_series(options[key], result.corpus, key).to_numpy()[rows]
+        columns = {"probability": probability, "strata": strata, "units": units}
+        for key, column in columns.items():
+            if column is not None:
+                columns[key] = as_series(column, result.corpus, key).to_numpy()[rows]
+        if units is None:
+            columns["units"] = document
 
-        options.setdefault("units", document)
-        options["data"] = result.corpus.metadata.iloc[rows]
-        return cls([values[row] for row in rows.tolist()], predictions, **options)
+        return cls(
+            [values[row] for row in rows.tolist()],
+            predictions,
+            sampling=sampling,
+            **columns,
+            data=result.corpus.metadata.iloc[rows],
+            name=name,
+            random_state=random_state,
+        )
+
+    @classmethod
+    def from_classifier(
+        cls,
+        classifier: Any,
+        corpus: Any,
+        gold: Any,
+        *,
+        probability: Any = None,
+        units: Any = None,
+        name: str = "class",
+        random_state: RandomState = 0,
+    ) -> Measurement:
+        """Measure a corpus: labels of a random sample, and a classifier's predictions of all texts.
+
+        Parameters
+        ----------
+        classifier : TextClassifier
+            Fitted on any texts. Texts of the corpus that it learned from need not be a random
+            sample: they are a stratum of their own, whose labels count for no other text, and are
+            left out if fewer than two of them have a label here. Without a fit, or if nearly all
+            labels are of such texts, it is cross-fitted on the labelled texts.
+        corpus : Corpus, or any input of `Corpus`
+        gold : sequence or str
+            One label for each row, None for rows without a label; or the column of the labels. The
+            labelled rows must have been drawn at random, those that the classifier learned from
+            aside.
+        probability : sequence or str, optional
+            Probability of each row to be drawn for labelling, or its column, if it differs by row.
+        units : sequence or str, optional
+            Independent unit of each row, such as its author, or its column; by default each text.
+            In a cross-fit, no row is predicted by a classifier that learned from its unit.
+        name : str
+        random_state : int, Generator or None
+            Seed of folds.
+
+        Returns
+        -------
+        Measurement
+            Of the rows with text. Rows of one text are in one unit.
+
+        Raises
+        ------
+        InputError
+            If rows, labels or probabilities are invalid; the message names the row.
+        """
+        # The classifier knows how it predicts a corpus; inference imports no classifier.
+        if not hasattr(classifier, "_measure") or isinstance(classifier, type):
+            remedy = "make one: et.TextClassifier()"
+            if hasattr(corpus, "_measure"):
+                remedy = "pass it first: from_classifier(classifier, corpus, gold)"
+            raise InputError("classifier", "a TextClassifier", classifier, remedy)
+        measured: Measurement = classifier._measure(
+            corpus,
+            gold,
+            probability=probability,
+            units=units,
+            name=name,
+            random_state=random_state,
+        )
+        return measured
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -342,188 +469,37 @@ class Measurement:
         return f"Measurement({self.name!r}: {of}; {n_gold:,} of {len(self):,} gold)"
 
 
-_KINDS = ("auto", "class", "number")
+def measurement_of(value: Any, parameter: str = "measurement") -> Measurement:
+    """Return a measurement, or the measurement of an object that has one.
 
+    Parameters
+    ----------
+    value : Measurement, or object with ``measurement()``
+        Such as an `AnnotationProject` or the positions of texts on a scale.
+    parameter : str
+        Name of the argument, for the error.
 
-def _refuse_infinite(values: list[Any], parameter: str) -> None:
-    for row, value in enumerate(values):
-        if isinstance(value, float | np.floating) and np.isinf(value):
-            raise InputError(parameter, "finite", float(value), row=row)
-
-
-def _classes(values: list[Any], is_gold: BoolArray, kind: str) -> tuple[Any, ...] | None:
-    """Return the classes in ascending order, or None for numbers."""
-    distinct = set(value for value, is_used in zip(values, is_gold, strict=True) if is_used)
-    numeric = all(map(is_number, distinct))
-    if kind == "auto" and numeric:
-        whole = all(float(value).is_integer() for value in distinct)
-        kind = "class" if whole and len(distinct) <= MOST_CLASSES else "number"
-    if kind == "number":
-        return None
-    if len(distinct) < 2:
-        found = f"{next(iter(distinct))!r} in all of them"
-        raise InputError("gold", "of at least two classes", found=found)
-    if all(isinstance(value, int | float | np.number) for value in distinct):
-        return tuple(sorted({_plain(value) for value in distinct}))
-    return tuple(sorted(distinct, key=str))
-
-
-def _plain(value: Any) -> Any:
-    """Return a number as Python's own, whole ones as integers; other values as they are."""
-    if is_number(value):
-        return int(value) if float(value).is_integer() else float(value)
-    return bool(value) if isinstance(value, np.bool_) else value
-
-
-def _codes(values: Any, rows: Any, parameter: str) -> Int64Array:
-    """Return codes of units or strata; a missing one is refused with its row."""
-    cells = read_classes(align_values(values, rows, parameter)).values
-    codes = np.asarray(pd.factorize(pd.Series(cells, dtype=object))[0], dtype=np.int64)
-    if (codes < 0).any():
-        raise InputError(parameter, "present in every row", None, row=int((codes < 0).argmax()))
-    return codes
-
-
-def _chances(
-    is_gold: BoolArray, sampling: str | None, probability: Any, stratum: Int64Array | None
-) -> Float64Array:
-    """Return the probability of each row to be drawn for gold."""
-    n = len(is_gold)
-    if probability is not None:
-        chance = pd.Series(list(probability)).to_numpy(dtype=np.float64, na_value=np.nan)
-        wrong = ~((chance > 0) & (chance <= 1))
-        if wrong.any():
-            row = int(wrong.argmax())
-            remedy = "leave out rows that could not be drawn, or give them a gold value"
-            raise InputError("probability", "above 0, up to 1", float(chance[row]), remedy, row=row)
-        return np.asarray(chance)
-    if stratum is not None:
-        drawn, sizes = np.bincount(stratum, is_gold), np.bincount(stratum)
-        if (drawn < 2).any():
-            row = int(np.isin(stratum, np.flatnonzero(drawn < 2)).argmax())
-            raise InputError("strata", "groups with at least two gold rows", row=row, found="less")
-        return np.asarray((drawn / sizes)[stratum])
-    if sampling is None:
-        raise InputError("sampling", "stated", None, _ASK)
-    checked_choice(sampling, "sampling", ("random",))
-    return np.full(n, is_gold.mean())
-
-
-def _columns(values: Sequence[Any], classes: tuple[Any, ...] | None, used: BoolArray) -> Any:
-    """Return indicators of classes, or numbers, (n_rows, n_columns); 0 for rows not used."""
-    rows = np.flatnonzero(used)
-    out = np.zeros((len(values), 1 if classes is None else len(classes)))
-    if classes is None:
-        out[rows, 0] = [float(values[row]) for row in rows.tolist()]
-        return out
-    codes, distinct = pd.factorize(pd.Series([values[row] for row in rows.tolist()], dtype=object))
-    place = {one: column for column, one in enumerate(classes)}
-    columns = np.array([place.get(_plain(one), -1) for one in distinct.tolist()])[codes]
-    if (columns < 0).any():
-        row = int(rows[(columns < 0).argmax()])
-        expected = f"classes with a gold row ({', '.join(map(repr, classes))})"
-        remedy = "code more rows, or merge classes"
-        raise InputError("predictions", expected, values[row], remedy, row=row)
-    out[rows, columns] = 1.0
-    return out
-
-
-def _by_name(predictions: Any, rows: Any, classes: tuple[Any, ...] | None) -> dict[str, Any]:
-    """Return each prediction by its name, those of a table in the order of the rows."""
-    if isinstance(predictions, pd.DataFrame):
-        predictions = align_values(predictions, rows, "predictions")
-        if classes is not None and set(predictions.columns) == set(classes):
-            return {"probability": predictions[list(classes)].to_numpy(dtype=np.float64)}
-        return {str(column): predictions[column] for column in predictions}
-
-    if isinstance(predictions, Mapping):
-        if not predictions:
-            raise InputError("predictions", "at least one", predictions)
-        return {str(name): values for name, values in predictions.items()}
-    return {"prediction": predictions}
-
-
-def _with_types_of_gold(
-    values: Any, classes: tuple[Any, ...] | None, name: str
-) -> tuple[Any, list[Decision]]:
-    """Return predicted classes in their one spelling, with the types of the gold classes.
-
-    Numbers other than the classes are probabilities or scores, and stay as they are.
+    Raises
+    ------
+    InputError
+        If it is another object; the remedy names the call that measures it.
     """
-    array = np.asarray(values)
-    if classes is None or array.ndim != 1:
-        return values, []
-    if array.dtype.kind in "iufb":
-        spelled = {str(_plain(value)) for value in np.unique(array).tolist()}
-        if not spelled <= {str(label) for label in classes if isinstance(label, str)}:
-            return values, []
+    if isinstance(value, Measurement):
+        return value
 
-    column = read_classes(array.tolist(), known=classes)
-    rows = [row for row, label in enumerate(column.values) if label is not None]
-    typed, changed = with_types_of(classes, [column.values[row] for row in rows])
-    labels = np.full(len(array), None, dtype=object)
-    labels[rows] = typed
+    measured = None
+    if hasattr(value, "measurement") and not isinstance(value, type):
+        measured = value.measurement()
+    if isinstance(measured, Measurement):
+        return measured
 
-    decisions = list(column.notes("inference", name))
-    if changed:
-        message = f"Predictions by {name} have the type of the gold classes: {changed[0]}."
-        decisions.append(Decision("inference", "types_of_predictions", changed, message))
-    return labels, decisions
-
-
-def _is_absent(values: npt.NDArray[Any]) -> BoolArray:
-    """Return whether the prediction of each row is missing, (n_rows,)."""
-    return np.asarray(pd.isna(values).reshape(len(values), -1).any(axis=1))
-
-
-def _prediction(
-    values: Any, classes: tuple[Any, ...] | None, n: int, name: str
-) -> npt.NDArray[np.float64]:
-    """Return one prediction as columns of classes, or as one column of numbers."""
-    array = np.asarray(values)
-    missing = _is_absent(array)
-    if missing.any():
-        if classes is None or np.issubdtype(array.dtype, np.number) or missing.all():
-            row = int(missing.argmax())
-            raise InputError("predictions", "present in every row", None, row=row)
-        present = _prediction(array[~missing], classes, n - int(missing.sum()), name)
-        filled = np.tile(present.mean(axis=0), (n, 1))
-        filled[~missing] = present
-        return filled
-    if array.ndim == 2:
-        if classes is None or array.shape[1] != len(classes):
-            expected = "classes, numbers, or one column of probabilities for each class"
-            raise InputError("predictions", expected, found=f"{array.shape[1]} columns in {name!r}")
-        return array.astype(np.float64)
-    is_number = np.issubdtype(array.dtype, np.number)
-    if classes is None:
-        return array.astype(np.float64)[:, None]
-    if is_number and not {_plain(value) for value in np.unique(array).tolist()} <= set(classes):
-        numbers = array.astype(np.float64)
-        if len(classes) == 2 and numbers.min() >= 0 and numbers.max() <= 1:
-            return np.column_stack([1 - numbers, numbers])
-        return numbers[:, None]  # a score, which is calibrated with the gold values
-    return np.asarray(_columns(array.tolist(), classes, np.ones(n, dtype=np.bool_)))
-
-
-def _combined(
-    features: Float64Array, truth: Float64Array, sample: Sample, seed: int
-) -> Float64Array:
-    """Regress the gold values on all predictions, without the fold of the row's unit."""
-    n_units = int(sample.unit.max()) + 1
-    folds = (np.random.default_rng(seed).permutation(n_units) % N_FOLDS)[sample.unit]
-    middle, spread = features.mean(axis=0), features.std(axis=0)
-    scaled = (features - middle) / np.where(spread > 0, spread, 1.0)
-    proxy = np.zeros_like(truth)
-    for fold in range(N_FOLDS):
-        rows = np.flatnonzero(sample.is_gold & (folds != fold))
-        if not len(rows):
-            continue
-        share = sample.weight[rows] / sample.weight[rows].sum()
-        mean_y, mean_x = share @ truth[rows], share @ scaled[rows]
-        x, y = scaled[rows] - mean_x, truth[rows] - mean_y
-        square = (x * share[:, None]).T @ x + RIDGE / len(rows) * np.eye(x.shape[1])
-        slope = np.linalg.solve(square, (x * share[:, None]).T @ y)
-        inside = folds == fold
-        proxy[inside] = mean_y + (scaled[inside] - mean_x) @ slope
-    return proxy
+    call = ""
+    if isinstance(value, pd.DataFrame):
+        call = 'from_frame(frame, gold, predictions, sampling="random")'
+    elif hasattr(value, "_measure"):
+        call = "from_classifier(classifier, corpus, gold)"
+    elif isinstance(value, TopicResult) or hasattr(value, "result_"):
+        call = 'from_topics(result, topics, gold, sampling="random")'
+    remedy = f"measure first: et.inference.Measurement.{call}" if call else ""
+    expected = "a Measurement, or an object that has one, such as an AnnotationProject"
+    raise InputError(parameter, expected, value, remedy)

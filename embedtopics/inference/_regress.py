@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -28,7 +27,7 @@ from embedtopics.inference._gold import (
     has_rare_kind,
     read_gold,
 )
-from embedtopics.inference._measurement import Measurement
+from embedtopics.inference._measurement import Measurement, measurement_of
 from embedtopics.inference._sample import Sample
 from embedtopics.inference.results import Regression
 from embedtopics.protocols import Float64Array, Int64Array
@@ -39,8 +38,8 @@ FAMILIES = ("linear", "logistic", "multinomial", "poisson")
 
 
 def regress(
+    measurement: Any,
     formula: str,
-    measurements: Measurement | Sequence[Measurement],
     *,
     family: str | None = None,
     target: Any = None,
@@ -55,14 +54,14 @@ def regress(
 
     Parameters
     ----------
+    measurement : Measurement, object with ``measurement()``, or sequence of these
+        The measured variables among those of the formula, by name. All have the same rows and gold
+        rows; units, probabilities and data are those of the first.
     formula : str
         Such as "hostile ~ party * bs(year, df=3)", with names of measurements and columns of their
         data. Dates count in days, months or years from their mean; see `topics.effects`. Numbers
         that interact with others count from their mean, too. `C(year)` takes numbers as levels.
         Formulas can call functions, so do not accept them from untrusted sources.
-    measurements : Measurement, or sequence of Measurement
-        The measured variables among those of the formula, by name. All have the same rows and gold
-        rows; units, probabilities and data are those of the first.
     family : {"linear", "logistic", "multinomial", "poisson"}, optional
         By default "linear"; "multinomial" for a measured outcome of more than two classes without
         a target. With classes, "linear" models the probability.
@@ -95,7 +94,12 @@ def regress(
     Draws of a measurement add the variance of coefficients over them (Rubin 1987).
     """
     checked_between(confidence, "confidence", 0, 1)
-    by_name = _by_name(measurements)
+    if isinstance(measurement, str):
+        remedy = 'pass the formula second: regress(measurement, "hostile ~ party")'
+        raise InputError("measurement", "a Measurement", measurement, remedy)
+    if not isinstance(formula, str):
+        raise InputError("formula", 'a text such as "hostile ~ party + year"', formula)
+    by_name = _by_name(measurement)
     first = next(iter(by_name.values()))
     left, right = _sides(formula)
     design, measured = _design(right, by_name, first, reference or {})
@@ -140,12 +144,10 @@ def regress(
     corrected, factor = _corrected(gold, smooth, _expanded(design, proxy, by_name, measured))
 
     by_draws: Any = 0.0
-    if any(measurement.draws is not None for measurement in by_name.values()):
+    if any(variable.draws is not None for variable in by_name.values()):
         options: Any = {"family": family, "target": target, "reference": reference}
-        drawn = (
-            [measurement.at_draw(i) for measurement in by_name.values()] for i in range(N_DRAWS)
-        )
-        values = np.array([regress(formula, draw, **options).corrected.value for draw in drawn])
+        drawn = ([variable._at_draw(i) for variable in by_name.values()] for i in range(N_DRAWS))
+        values = np.array([regress(draw, formula, **options).corrected.value for draw in drawn])
         by_draws = np.cov(np.nan_to_num(values), rowvar=False) * (1 + 1 / N_DRAWS)
 
     gold_alone = gold.estimate()._replace(covariance=smooth.estimate().covariance)
@@ -189,13 +191,18 @@ def _smoothed(gold: EquationFit, design: Design) -> EquationFit:
     return replace(gold, prior=prior)
 
 
-def _by_name(measurements: Measurement | Sequence[Measurement]) -> dict[str, Measurement]:
-    several = [measurements] if isinstance(measurements, Measurement) else list(measurements)
-    by_name = {one.name: one for one in several}
-    is_same = all(np.array_equal(one.sample.is_gold, several[0].sample.is_gold) for one in several)
-    if not several or len(by_name) < len(several) or not is_same:
+def _by_name(measurement: Any) -> dict[str, Measurement]:
+    """Return the measured variables by name."""
+    several = list(measurement) if isinstance(measurement, list | tuple) else [measurement]
+    variables = [measurement_of(variable) for variable in several]
+    by_name = {variable.name: variable for variable in variables}
+    is_same = all(
+        np.array_equal(variable.sample.is_gold, variables[0].sample.is_gold)
+        for variable in variables
+    )
+    if not variables or len(by_name) < len(variables) or not is_same:
         expected = "one or several, each with its own name, with gold values of the same rows"
-        raise InputError("measurements", expected, measurements)
+        raise InputError("measurement", expected, variables)
     return by_name
 
 

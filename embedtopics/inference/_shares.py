@@ -15,7 +15,7 @@ from embedtopics._utils.display import spell_count
 from embedtopics.corpus._classes import spell_class
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
-from embedtopics.inference._measurement import Measurement
+from embedtopics.inference._measurement import Measurement, measurement_of
 from embedtopics.inference._sample import Sample
 from embedtopics.inference.results import LabelPlan, MeasuredShare, MeasuredShares, Variance
 from embedtopics.protocols import Float64Array, Int64Array
@@ -44,7 +44,7 @@ NO_VARIANCE = 1e-24
 
 
 def shares(
-    measurement: Measurement,
+    measurement: Any,
     by: str | Sequence[str] | None = None,
     *,
     every: str = "year",
@@ -54,7 +54,8 @@ def shares(
 
     Parameters
     ----------
-    measurement : Measurement
+    measurement : Measurement, or object with ``measurement()``
+        Such as an `AnnotationProject`, which has one.
     by : str or sequence of str, optional
         Columns of its data: groups, or dates. Several columns are crossed.
     every : {"year", "quarter", "month", "week", "day"}
@@ -80,6 +81,7 @@ def shares(
     the estimate (Franco et al. 2019), with Student's t for the effective number of gold units.
     """
     checked_between(confidence, "confidence", 0, 1)
+    measurement = measurement_of(measurement)
     names, cells = groups_of(measurement.data, by, every)
     n_cells = max(len(names), 1)
 

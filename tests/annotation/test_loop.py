@@ -11,6 +11,7 @@ from scipy.stats import hypergeom
 from embedtopics.annotation import StudyDesign
 from embedtopics.annotation._estimates import recall_test
 from embedtopics.annotation._loop import STRATEGIES, Pool
+from embedtopics.inference import shares as measured_shares
 from tests.annotation.conftest import NAMES, code
 from tests.factories import refuses
 
@@ -94,7 +95,7 @@ def test_the_model_learns_and_shares_hold_the_truth(begin, truth, kind):
     quality = study.quality()
     assert set(quality["part"]) == {"count", "test"} and (quality["value"].dropna() > 0.8).all()
     true = pd.Series(truth).value_counts(normalize=True)
-    shares = study.prevalence().to_frame()
+    shares = measured_shares(study).to_frame()
     for name, low, high in shares[["class", "low", "high"]].values:
         assert low <= true[name] <= high
     stopping = study.stopping().to_frame()
@@ -104,7 +105,7 @@ def test_the_model_learns_and_shares_hold_the_truth(begin, truth, kind):
 def test_nothing_is_estimated_from_nothing(begin):
     study = begin(design=StudyDesign(teach=1.0))
     with refuses("count texts"):
-        study.prevalence()
+        measured_shares(study)
     study.label(study.next().key, "fruit")
     assert study.stopping().to_frame()["width"].isna().all()
 
@@ -113,7 +114,7 @@ def test_one_label_alone_can_be_counted(begin, truth):
     study = begin(["yes", "no"], design=StudyDesign(teach=0.0))
     for _ in range(30):
         study.label(study.next().key, "no")
-    share = {one.name: one for one in study.prevalence()}["yes"]
+    share = {one.name: one for one in measured_shares(study)}["yes"]
     assert share.estimate == 0 and 0.05 < share.high < 0.2
 
 

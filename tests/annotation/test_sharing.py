@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from embedtopics.annotation._codebook import checked_spans
 from embedtopics.errors import InputError
+from embedtopics.inference import shares
 from embedtopics.report._documents import Section, html_sections
 from tests.annotation.conftest import NAMES, code, small
 from tests.factories import refuses
@@ -163,7 +164,7 @@ def test_the_page_of_a_study_says_what_was_found(begin, truth, tmp_path):
     study.label(given[1].key, truth[given[1].text], by="bea")
     found = study.report()
     assert found.shares is not None and found.progress["labelled"] in (39, 40)
-    pd.testing.assert_frame_equal(found.to_frame(), study.prevalence().to_frame())
+    pd.testing.assert_frame_equal(found.to_frame(), shares(study).to_frame())
     differing = found.tables["Texts on which annotators differ"]
     assert len(differing) == (truth[given[0].text] != "chess")
     examples = found.tables["Examples"]

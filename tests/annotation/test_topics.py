@@ -50,7 +50,7 @@ def test_a_study_a_frame_a_language_model_and_a_topic_give_the_same_estimate(stu
     of_topic = Measurement.from_topics(result, 1, gold, strata=strata)
     for other in (of_frame, of_topic):
         assert shares(other).of(name="yes")[0] == share
-    assert study.prevalence().of(name="yes")[0] == share
+    assert shares(study).of(name="yes")[0] == share
     member = dict(zip(map(json.dumps, result.corpus.texts), result.labels == 1, strict=True))
 
     def answer(body, number):

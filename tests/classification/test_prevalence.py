@@ -8,11 +8,18 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator
 
 from embedtopics import Corpus, TextClassifier, plots
-from embedtopics.classification import measure, prevalence
-from embedtopics.classification._prevalence import adjusted_count
+from embedtopics.classification import adjusted_shares
+from embedtopics.classification._adjusted_shares import adjusted_count
+from embedtopics.classification._measure import measure
 from embedtopics.inference import Measurement, regress, shares
 from tests.classification.conftest import themed_texts
 from tests.factories import refuses
+
+
+def shares_of(classifier, corpus, gold, by=None, *, every="year", probability=None):
+    """Return the shares of a corpus that a classifier predicts, by the labels of a sample."""
+    measured = Measurement.from_classifier(classifier, corpus, gold, probability=probability)
+    return shares(measured, by, every=every)
 
 
 def test_adjusted_count_finds_the_shares_that_were_drawn():
@@ -89,7 +96,7 @@ def corpus_of(n, seed=0, shares=(0.6, 0.3, 0.1)):
 
 def test_labels_correct_what_a_classifier_mistakes(model):
     corpus, frame = corpus_of(700)
-    found = prevalence(model, corpus, "label")
+    found = shares_of(model, corpus, "label")
     table = found.to_frame().set_index("class")
     truth = frame["theme"].value_counts(normalize=True)
     for name in truth.index:
@@ -108,11 +115,11 @@ def test_labels_correct_what_a_classifier_mistakes(model):
 @pytest.mark.slow
 def test_a_classifier_that_knows_the_labels_is_cross_fitted(counted):
     corpus, frame = corpus_of(500)
-    found = prevalence(TextClassifier(counted), corpus, frame["label"])
+    found = shares_of(TextClassifier(counted), corpus, frame["label"])
     assert [decision.name for decision in found.decisions] == ["cross_fitted"]
     marked = frame.dropna(subset="label")
     learned = TextClassifier(counted).fit(marked["text"].tolist(), marked["label"].tolist())
-    again = prevalence(learned, corpus, frame["label"])
+    again = shares_of(learned, corpus, frame["label"])
     assert again.to_frame().equals(found.to_frame())
     row = found.to_frame().set_index("class").loc["fruit"]
     assert row.low <= (frame["theme"] == "fruit").mean() <= row.high
@@ -124,17 +131,17 @@ def test_texts_that_the_classifier_learned_from_are_left_out_without_their_label
     news = news.sample(700, random_state=0)
     texts, labels = news["text"].tolist(), news["label"].tolist()
     learned = TextClassifier("lsa").fit(texts[:300], labels[:300])
-    shares = {}
+    shares_by_n = {}
     for n_shared in (0, 1):
         sample = [
             label if 300 - n_shared <= row < 400 else None for row, label in enumerate(labels)
         ]
-        found = prevalence(learned, texts, sample)
-        shares[n_shared] = found.to_frame().drop(columns=["n_gold", "n_effective"])
+        found = shares_of(learned, texts, sample)
+        shares_by_n[n_shared] = found.to_frame().drop(columns=["n_gold", "n_effective"])
         assert [decision.name for decision in found.decisions] == ["learned_left_out"]
         assert set(found.to_frame()["n_gold"]) == {100}
         assert set(found.to_frame()["n"]) == {400}
-    pd.testing.assert_frame_equal(shares[0], shares[1], atol=1e-9)
+    pd.testing.assert_frame_equal(shares_by_n[0], shares_by_n[1], atol=1e-9)
 
 
 @pytest.mark.parametrize("labels_of_training", [False, True])
@@ -153,7 +160,7 @@ def test_texts_that_were_learned_because_of_a_search_are_a_stratum(labels_of_tra
 
     is_drawn = np.isin(np.arange(900), rng.choice(900, 250, replace=False))
     has_label = is_drawn | is_found if labels_of_training else is_drawn
-    shares = prevalence(
+    shares = shares_of(
         model, texts, [n if k else None for n, k in zip(names, has_label, strict=True)]
     )
     row = shares.of(name="tax")[0]
@@ -171,22 +178,22 @@ def test_a_sample_of_one_predicted_class_is_questioned(model):
     corpus, frame = corpus_of(500)
     guess = model.predict(list(frame["text"]))
     label = [one if g == "chess" else None for one, g in zip(frame["theme"], guess, strict=True)]
-    names = [decision.name for decision in prevalence(model, corpus, label).decisions]
+    names = [decision.name for decision in shares_of(model, corpus, label).decisions]
     assert names == ["unlikely_sample"]
 
 
 def test_shares_by_group_and_time(model):
     corpus, _ = corpus_of(600)
-    sides = prevalence(model, corpus, "label", by="group").to_frame()
+    sides = shares_of(model, corpus, "label", by="side").to_frame()
     assert sides["group"].unique().tolist() == ["left", "right"]
     assert sides.groupby("class")["n"].sum().tolist() == [600] * 3
-    months = prevalence(model, corpus, "label", by="time", every="quarter")
+    months = shares_of(model, corpus, "label", by="day", every="quarter")
     names = months.to_frame()["group"].unique().tolist()
     assert names[0] == "2020-01-01" and names == sorted(names)
     fig = plots.prevalence(months)
     assert len(fig.data) == 9  # three classes: labels alone, predicted, estimated
     assert list(fig.data[2].x) == names
-    bars = plots.prevalence(prevalence(model, corpus, "label", by="side"), ["chess"])
+    bars = plots.prevalence(shares_of(model, corpus, "label", by="side"), ["chess"])
     assert list(bars.layout.yaxis.ticktext) == ["left  ", "right  "]
     with refuses("classes"):
         plots.prevalence(months, ["music"])
@@ -197,7 +204,7 @@ def test_known_chances_correct_a_sample_that_is_not_even(model):
     rng = np.random.default_rng(1)
     chance = np.where(frame["theme"] == "chess", 0.8, 0.15)
     label = frame["theme"].where(rng.random(900) < chance, None)
-    found = prevalence(model, corpus, label, probability=chance).to_frame().set_index("class")
+    found = shares_of(model, corpus, label, probability=chance).to_frame().set_index("class")
     assert (label.dropna() == "chess").mean() > 0.3
     for name, share in frame["theme"].value_counts(normalize=True).items():
         row = found.loc[name]
@@ -206,7 +213,7 @@ def test_known_chances_correct_a_sample_that_is_not_even(model):
 
 def test_without_labels_prior_shift_is_assumed(model):
     corpus, frame = corpus_of(700, seed=5)
-    found = prevalence(model, corpus)
+    found = adjusted_shares(model, corpus)
     table = found.to_frame().set_index("class")
     for name, share in frame["theme"].value_counts(normalize=True).items():
         assert table.loc[name].low <= share <= table.loc[name].high
@@ -216,8 +223,8 @@ def test_without_labels_prior_shift_is_assumed(model):
 
 def test_a_measured_corpus_has_regressions(model):
     corpus, frame = corpus_of(800, seed=4)
-    measured = measure(model, corpus, "label")
-    table = regress("class ~ side + length", measured, target="fruit", reference={"side": "left"})
+    measured = Measurement.from_classifier(model, corpus, "label")
+    table = regress(measured, "class ~ side + length", target="fruit", reference={"side": "left"})
     y = (frame["theme"] == "fruit").to_numpy(dtype=float)
     length = frame["length"] - frame["length"].mean()
     X = np.stack([np.ones(800), frame["side"] == "right", length], axis=1).astype(float)
@@ -258,11 +265,10 @@ TEXTS = ["apple pear", "station rail", "", "pawn rook", "plum cider"]
 @pytest.mark.parametrize(
     ("parameter", "row", "given"),
     [
-        ("labelled", None, {"labelled": ["fruit"]}),
-        ("labelled", None, {"labelled": "theme"}),
-        ("labelled", None, {"labelled": [None] * 5}),
-        ("y", 1, {"labelled": ["fruit", "music", None, None, None]}),
-        ("probability", None, {"labelled": None, "probability": [0.5] * 5}),
+        ("gold", None, {"gold": ["fruit"]}),
+        ("gold", None, {"gold": "theme"}),
+        ("gold", None, {"gold": [None] * 5}),
+        ("y", 1, {"gold": ["fruit", "music", None, None, None]}),
         ("probability", 3, {"probability": [0.5, 0.5, 0.5, 0.0, 0.5]}),
         ("probability", 0, {"probability": [None, 0.5, 0.5, 0.5, 0.5]}),
         ("by", None, {"by": "colour"}),
@@ -272,4 +278,4 @@ TEXTS = ["apple pear", "station rail", "", "pawn rook", "plum cider"]
 def test_what_no_share_can_be_estimated_from_is_refused(model, parameter, row, given):
     labels = ["fruit", "train", None, "chess", None]
     with refuses(parameter, row=row):
-        prevalence(model, Corpus(TEXTS), **{"labelled": labels, **given})
+        shares_of(model, Corpus(TEXTS), **{"gold": labels, **given})

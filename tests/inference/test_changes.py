@@ -24,7 +24,7 @@ def rows():
 def fit(rows, formula, **options):
     """Fit on rows whose gold values are all known, so that predictions change nothing."""
     measured = Measurement(rows["y"], rows["y"], sampling="random", data=rows, name="y")
-    return regress(formula, measured, target=1, **options)
+    return regress(measured, formula, target=1, **options)
 
 
 def marginal(regression):

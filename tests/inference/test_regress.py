@@ -54,7 +54,7 @@ def test_useless_predictions_leave_the_fit_of_the_gold_rows(people, family):
     constant = people[name].mode()[0]
     kind = "number" if family == "poisson" else "auto"
     measurement = coded(people, name, [constant] * N, kind=kind)
-    fit = regress(f"{name} ~ age", measurement, family=family)
+    fit = regress(measurement, f"{name} ~ age", family=family)
     x, frame = on_gold(measurement, people)
     y = frame[name].astype("category").cat.codes if family == "multinomial" else frame[name]
     theirs = model(np.asarray(y), x).fit(disp=0) if family != "linear" else model(y, x).fit()
@@ -68,7 +68,7 @@ def test_useless_predictions_leave_the_fit_of_the_gold_rows(people, family):
 
 def test_perfect_predictions_are_as_good_as_gold_values_of_all_rows(people):
     measurement = coded(people, "hostile", people["hostile"])
-    fit = regress("hostile ~ age + party", measurement, reference={"party": "left"})
+    fit = regress(measurement, "hostile ~ age + party", reference={"party": "left"})
     x = np.column_stack([np.ones(N), people["age"] - people["age"].mean()])
     x = np.column_stack([x, people["party"] == "right"]).astype(float)
     theirs = sm.OLS(people["hostile"], x).fit(cov_type="HC3")
@@ -88,14 +88,14 @@ def test_units_give_the_errors_of_clusters(people):
     rows = {"units": twice["speaker"], "data": twice[["age"]], "name": "hostile"}
     copied = Measurement(gold, [1] * 2 * N, sampling="random", **rows)
     once = Measurement(gold[:N], [1] * N, sampling="random", data=people[["age"]], name="hostile")
-    errors = [regress("hostile ~ age", one).gold.error for one in (copied, once)]
+    errors = [regress(one, "hostile ~ age").gold.error for one in (copied, once)]
     assert errors[0] == pytest.approx(errors[1], rel=0.01)  # copies add nothing
 
 
 def test_a_measured_covariate_is_corrected(people):
     measurement = coded(people, "hostile", people["guess"], 1_000)
-    fit = regress("mood ~ hostile + age", measurement)
-    by_hand = regress("count ~ hostile", measurement, family="poisson")
+    fit = regress(measurement, "mood ~ hostile + age")
+    by_hand = regress(measurement, "count ~ hostile", family="poisson")
     truth = sm.Poisson(people["count"], sm.add_constant(people["hostile"])).fit(disp=0)
     assert by_hand.corrected.low[1] < truth.params["hostile"] < by_hand.corrected.high[1]
     assert by_hand.naive.high[1] < truth.params["hostile"]  # errors weaken it
@@ -107,7 +107,7 @@ def test_outcome_and_covariate_can_both_be_measured(people):
     guess = np.where(np.random.default_rng(0).random(N) < 0.9, people["stance"], "neutral")
     stance = coded(people, "stance", guess, 1_000)
     hostile = coded(people, "hostile", people["guess"], 1_000)
-    fit = regress("stance ~ hostile", [stance, hostile], target="against")
+    fit = regress([stance, hostile], "stance ~ hostile", target="against")
     # Who is hostile is against, always.
     assert fit.corrected.value == pytest.approx([0, 1], abs=0.02)
     assert fit.naive.value[1] < 0.9
@@ -115,7 +115,7 @@ def test_outcome_and_covariate_can_both_be_measured(people):
 
 def test_marginal_effects_agree_with_statsmodels(people):
     measurement = coded(people, "hostile", [1] * N)
-    fit = regress("hostile ~ age + mood", measurement, family="logistic")
+    fit = regress(measurement, "hostile ~ age + mood", family="logistic")
     effects = fit.marginal_effects().set_index("variable")["effect"]
     x = people[["age", "mood"]].to_numpy()
     x = sm.add_constant(x - x.mean(axis=0))
@@ -123,13 +123,13 @@ def test_marginal_effects_agree_with_statsmodels(people):
     chance = 1 / (1 + np.exp(-(x @ beta)))
     expected = (chance * (1 - chance)).mean() * beta[1:]
     assert effects[["age", "mood"]].to_numpy() == pytest.approx(expected, rel=1e-4)
-    curved = regress("hostile ~ bs(age, df=4)", coded(people, "hostile", people["hostile"]))
-    true = regress("hostile ~ age", coded(people, "hostile", people["hostile"])).marginal[0]
+    curved = regress(coded(people, "hostile", people["hostile"]), "hostile ~ bs(age, df=4)")
+    true = regress(coded(people, "hostile", people["hostile"]), "hostile ~ age").marginal[0]
     assert curved.marginal[0].effect == pytest.approx(true.effect, abs=0.003)
 
 
 def test_the_table_is_made_for_latex(people):
-    fit = regress("hostile ~ age", coded(people, "hostile", people["guess"]))
+    fit = regress(coded(people, "hostile", people["guess"]), "hostile ~ age")
     table = fit.to_latex()
     assert table.startswith("\\begin{tabular}{lrrr}") and "Rows & 2,000 & 400 & 2,000" in table
     assert "400 gold of 2,000 rows" in repr(fit)
@@ -158,7 +158,7 @@ def test_the_table_is_made_for_latex(people):
 def test_formulas_that_cannot_be_are_refused(people, parameter, formula, options):
     measurement = coded(people, "hostile", people["guess"])
     with pytest.raises(InputError) as error:
-        regress(formula, measurement, **options)
+        regress(measurement, formula, **options)
     assert error.value.parameter == parameter
 
 
@@ -166,7 +166,7 @@ def test_separated_gold_rows_are_refused(people):
     frame = people.assign(sign=np.where(people["hostile"] == 1, 1.0, -1.0) + people["mood"] / 9)
     measurement = coded(frame, "hostile", frame["guess"])
     with pytest.raises(InputError, match=r"separate.*'sign'") as error:
-        regress("hostile ~ age + sign", measurement, family="logistic")
+        regress(measurement, "hostile ~ age + sign", family="logistic")
     assert error.value.parameter == "formula"
 
 

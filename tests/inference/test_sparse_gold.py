@@ -53,13 +53,13 @@ def test_a_level_without_gold_rows_is_nan_and_the_others_are_as_if_it_were_left_
     is_gold = some(CITY != "Basel")
     kind = "number" if family == "poisson" else "auto"
     options = {"family": family, "reference": {"city": "Bern"}, **options}
-    fit = regress("y ~ city + x", measured(is_gold, values, kind=kind), **options)
+    fit = regress(measured(is_gold, values, kind=kind), "y ~ city + x", **options)
 
     inside = CITY != "Basel"
     data = pd.DataFrame({"city": CITY, "x": X})[inside]
     gold = part(values, is_gold)[inside]
     without = Measurement(gold, values[inside], sampling="random", kind=kind, data=data, name="y")
-    expected = regress("y ~ city + x", without, **options)
+    expected = regress(without, "y ~ city + x", **options)
 
     rows = fit.to_frame()
     is_basel = rows["term"] == "city: Basel"
@@ -86,8 +86,8 @@ def test_a_level_without_gold_rows_is_nan_and_the_others_are_as_if_it_were_left_
 def test_a_cell_of_an_interaction_without_gold_rows_is_nan():
     is_cell = (CITY == "Genf") & (MEN == "woman")
     fit = regress(
-        "y ~ city * sex",
         measured(some(~is_cell & (CITY != "Basel"), 250) | some(CITY == "Basel", 30)),
+        "y ~ city * sex",
         target=1,
         reference={"city": "Bern", "sex": "man"},
     )
@@ -103,7 +103,7 @@ def test_a_cell_of_an_interaction_without_gold_rows_is_nan():
 
 
 def test_an_indicator_without_gold_rows_is_nan():
-    fit = regress("y ~ I(x >= 1)", measured(some(X < 1)), target=1)
+    fit = regress(measured(some(X < 1)), "y ~ I(x >= 1)", target=1)
     assert table(fit).loc["I(x >= 1)"].drop("outcome").isna().all()
     assert fit.marginal_effects()["effect"].isna().all()
 
@@ -116,20 +116,20 @@ def test_columns_that_the_gold_rows_do_not_tell_apart_are_refused(family):
     gold = part(TRUTH, some(a == b))
     one = Measurement(gold, TRUTH, sampling="random", data=data, name="y")
     with pytest.raises(InputError, match="'b', which follows from") as error:
-        regress("y ~ a + b", one, target=1, family=family)
+        regress(one, "y ~ a + b", target=1, family=family)
     assert error.value.parameter == "formula"
 
     # Nor if they differ by rounding errors only.
     nearly = one.data.assign(b=np.where(a == b, a + 1e-9 * X, b))
     one = Measurement(gold, TRUTH, sampling="random", data=nearly, name="y")
     with pytest.raises(InputError) as error:
-        regress("y ~ a + b", one, target=1, family=family)
+        regress(one, "y ~ a + b", target=1, family=family)
     assert error.value.parameter == "formula"
 
 
 def test_a_reference_without_gold_rows_is_refused():
     with pytest.raises(InputError, match="choose another reference") as error:
-        regress("y ~ city", measured(some(CITY != "Basel")), target=1, reference={"city": "Basel"})
+        regress(measured(some(CITY != "Basel")), "y ~ city", target=1, reference={"city": "Basel"})
     assert error.value.parameter == "formula"
 
 
@@ -139,12 +139,12 @@ def test_an_effect_that_a_single_gold_unit_decides_is_nan(values, kind):
     is_gold = some(CITY != "Basel") | np.isin(np.arange(N), basel)
     options = {"target": 1} if kind == "auto" else {}
     units = np.arange(N)
-    separate = regress("y ~ city", measured(is_gold, values, kind=kind), **options)
+    separate = regress(measured(is_gold, values, kind=kind), "y ~ city", **options)
     assert table(separate).loc["city: Basel", "high"] > table(separate).loc["city: Basel", "low"]
 
     # The three gold rows have one author.
     units[basel] = N
-    fit = regress("y ~ city", measured(is_gold, values, kind=kind, units=units), **options)
+    fit = regress(measured(is_gold, values, kind=kind, units=units), "y ~ city", **options)
     assert table(fit).loc["city: Basel", ["effect", "low", "high", "p"]].isna().all()
     assert table(fit).loc["city: Genf", ["effect", "low", "high", "p"]].notna().all()
     assert any("single gold unit decides city: Basel" in one.message for one in fit.decisions)
@@ -162,7 +162,7 @@ def test_equal_gold_rows_of_a_level_count_half_a_row_more_of_each_kind():
         part(values, is_gold)[inside], np.ones(inside.sum()), sampling="random",
         data=data[inside], name="y",
     )  # fmt: skip
-    fit = regress("y ~ city", one, target=1, reference={"city": "Bern"})
+    fit = regress(one, "y ~ city", target=1, reference={"city": "Bern"})
 
     # Each city has its mean with half a row more of each kind, and the residuals of HC3.
     def variance(hits, n):
@@ -183,7 +183,7 @@ def test_counts_that_are_zero_in_a_level_have_no_poisson_effect():
     counts = np.where(CITY == "Genf", 0, COUNT)
     one = measured(some(CITY != "Basel"), counts, kind="number")
     with pytest.raises(InputError, match="separate") as error:
-        regress("y ~ city", one, family="poisson")
+        regress(one, "y ~ city", family="poisson")
     assert error.value.parameter == "formula"
 
 
@@ -191,7 +191,7 @@ def test_the_unit_of_a_number_does_not_change_its_test():
     data = pd.DataFrame({"x": X, "tiny": X * 1e-10, "huge": X * 1e10})
     gold = part(TRUTH, some(X < 9))
     one = Measurement(gold, TRUTH, sampling="random", data=data, name="y")
-    fits = [regress(f"y ~ {name}", one, target=1).corrected for name in data]
+    fits = [regress(one, f"y ~ {name}", target=1).corrected for name in data]
     for fit, factor in zip(fits, (1, 1e-10, 1e10), strict=True):
         assert fit.value[1] * factor == pytest.approx(fits[0].value[1], rel=1e-6)
         assert fit.p[1] == pytest.approx(fits[0].p[1], rel=1e-6)

@@ -135,12 +135,12 @@ def test_a_ridge_on_scores_is_that_of_scikit_learn(frame):
 
 def test_regressions_take_the_choice_of_the_seeds(frame, scale):
     positions, data = scale.positions_, frame[["side"]]
-    with_seeds = regress("position ~ side", positions.to_measurement(units="speaker"))
+    with_seeds = regress(positions.to_measurement(units="speaker"), "position ~ side")
     plain = et.inference.Measurement(
         positions.values, positions.values, sampling="random", units=frame["speaker"], data=data,
         kind="number", name="position",
     )  # fmt: skip
-    without = regress("position ~ side", plain)
+    without = regress(plain, "position ~ side")
     assert np.array_equal(with_seeds.corrected.value, without.corrected.value)
     assert (with_seeds.corrected.error > without.corrected.error).all()
     is_fruit = (frame["side"] == "fruit").to_numpy()

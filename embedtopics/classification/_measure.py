@@ -1,4 +1,4 @@
-"""Estimate the share of each class in a corpus, corrected for the classifier's errors."""
+"""Predict a corpus and measure it: labels of a random sample, and predictions of all texts."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from embedtopics._utils.checks import resolve_seed
 from embedtopics.classification._heads import (
-    confusion_of,
     grouped_folds,
     n_folds_for,
     near_duplicates,
-    probabilities,
 )
 from embedtopics.classification._targets import read_targets
 from embedtopics.corpus._alignment import align_values
@@ -24,10 +21,8 @@ from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._texts import TEXT
 from embedtopics.encoders._cache import keys_of
 from embedtopics.errors import InputError
-from embedtopics.inference import Measurement, shares
+from embedtopics.inference import Measurement
 from embedtopics.inference._sample import Sample, balance_notes
-from embedtopics.inference._shares import groups_of
-from embedtopics.inference.results import MeasuredShare, MeasuredShares
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
 from embedtopics.results import Decision
 
@@ -36,7 +31,7 @@ if TYPE_CHECKING:
 
     from embedtopics.classification._classifier import TextClassifier
 
-N_FOLDS, N_RESAMPLES = 5, 400
+N_FOLDS = 5
 
 
 class CorpusPredictions(NamedTuple):
@@ -55,104 +50,21 @@ MIN_NEW = 30
 """Labels of texts that a classifier did not learn from, with which it is not fitted again."""
 
 
-def prevalence(
-    classifier: TextClassifier,
-    corpus: Any,
-    labelled: Any = None,
-    *,
-    by: str | None = None,
-    every: str = "year",
-    probability: Any = None,
-    random_state: RandomState = 0,
-) -> MeasuredShares:
-    """Estimate the share of each class in a corpus, with 95 % intervals.
-
-    Shares of predicted classes are biased by the classifier's errors. Labels of a random sample of
-    the same corpus correct this bias for any classifier; a better classifier gives narrower
-    intervals. See `measure` and `embedtopics.inference.shares`.
-
-    Parameters
-    ----------
-    classifier, corpus, probability, random_state
-        See `measure`.
-    labelled : sequence or str, optional
-        See `measure`. Without labels, the classifier's errors on texts left out of its fit stand
-        for its errors on the corpus: adjusted count (Forman 2008). This is valid only if the shares
-        of the classes are the only difference between both (prior shift).
-    by : str, optional
-        Column of groups or dates; "time" and "group" name those of the corpus.
-    every : {"year", "quarter", "month", "week", "day"}
-        Period of dates.
-
-    Returns
-    -------
-    MeasuredShares
-    """
-    read = Corpus.of(corpus)
-    roles = {"time": read.time_column, "group": read.group_column}
-    by = None if by is None else roles.get(by) or by
-    if labelled is not None:
-        measured = measure(
-            classifier, read, labelled, probability=probability, random_state=random_state
-        )
-        return shares(measured, by, every=every)
-    if probability is not None:
-        raise InputError("probability", "left out without labels")
-    rows = np.flatnonzero(read.status == TEXT)
-    names, cells = groups_of(read.metadata.iloc[rows], by, every)
-    texts = [read.texts[row] for row in rows.tolist()]
-    groups = [(name, cells == cell) for cell, name in enumerate(names)] or [(None, cells == 0)]
-    seed = resolve_seed(random_state)
-    estimates, decision = _shares_without_labels(classifier, texts, groups, seed)
-    columns = () if by is None else (by,)
-    return MeasuredShares(tuple(estimates), (decision,), name="class", by=columns)
-
-
 def measure(
     classifier: TextClassifier,
     corpus: Any,
-    labelled: Any,
+    gold: Any,
     *,
     probability: Any = None,
     units: Any = None,
+    name: str = "class",
     random_state: RandomState = 0,
 ) -> Measurement:
-    """Measure a corpus: labels of a random sample, and predictions of all texts.
-
-    Parameters
-    ----------
-    classifier : TextClassifier
-        Fitted on any texts. Texts of the corpus that it learned from need not be a random sample:
-        they are a stratum of their own, whose labels count for no other text, and are left out if
-        fewer than two of them have a label here. Without a fit, or if nearly all labels are of such
-        texts, it is cross-fitted on the labelled texts.
-    corpus : Corpus, or any input of `Corpus`
-    labelled : sequence or str
-        One label for each row, None for rows without a label; or the column of the labels. The
-        labelled rows must have been drawn at random, those that the classifier learned from aside.
-    probability : sequence or str, optional
-        Probability of each row to be drawn for labelling, or its column, if it differs by row.
-    units : sequence or str, optional
-        Independent unit of each row, such as its author, or its column; by default each text. In a
-        cross-fit, no row is predicted by a classifier that learned from its unit.
-    random_state : int, Generator or None
-        Seed of folds.
-
-    Returns
-    -------
-    Measurement
-        Of the rows with text, for `embedtopics.inference`; its name is "class". Rows of one text
-        are in one unit.
-
-    Raises
-    ------
-    InputError
-        If rows, labels or probabilities are invalid; the message names the row.
-    """
+    """Measure a corpus; see `Measurement.from_classifier`, which calls it."""
     read = Corpus.of(corpus)
     seed = resolve_seed(random_state)
     unit = _units(read, units)
-    predictions = predict_corpus(classifier, read, labelled, seed, unit)
+    predictions = predict_corpus(classifier, read, gold, seed, unit)
     rows = np.flatnonzero(read.status == TEXT)
     has_label = predictions.has_label
 
@@ -190,8 +102,8 @@ def measure(
         names = predictions.classes.tolist()
         decisions += balance_notes(naive, names, sample, chance, "the classifier")
 
-    return Measurement.of_columns(
-        name="class",
+    return Measurement._of_columns(
+        name=name,
         classes=tuple(predictions.classes.tolist()),
         truth=predictions.truth[is_kept],
         proxy=predictions.probabilities[is_kept],
@@ -223,7 +135,7 @@ def _units(corpus: Corpus, units: Any) -> Int64Array:
 def predict_corpus(
     classifier: TextClassifier,
     corpus: Corpus,
-    labelled: Any,
+    gold: Any,
     seed: int,
     unit: Int64Array | None = None,
 ) -> CorpusPredictions:
@@ -234,12 +146,12 @@ def predict_corpus(
 
     is_fitted = hasattr(classifier, "head_")
     classes = classifier.classes_ if is_fitted else classifier.classes
-    values = _column(corpus, labelled, "labelled")
+    values = _column(corpus, gold, "gold")
     targets = read_targets(values, classifier.head, classes, learned=is_fitted)
     has_label = targets.has_label[rows]
     codes = targets.codes[rows]
     if has_label.sum() < 2:
-        raise InputError("labelled", "labels of at least 2 texts", found=f"{int(has_label.sum())}")
+        raise InputError("gold", "labels of at least 2 texts", found=f"{int(has_label.sum())}")
 
     n_classes = len(targets.classes)
     truth = codes if codes.ndim == 2 else np.eye(n_classes)[np.maximum(codes, 0)]
@@ -348,78 +260,3 @@ def _chances(
         remedy = "leave texts that could not be drawn out of the corpus"
         raise InputError("probability", "above 0, up to 1", float(chances[row]), remedy, row=row)
     return np.asarray(chances[rows])
-
-
-def _shares_without_labels(
-    classifier: TextClassifier,
-    texts: list[str],
-    groups: list[tuple[Any, BoolArray]],
-    seed: int,
-) -> tuple[list[MeasuredShare], Decision]:
-    check_is_fitted(classifier, "head_")
-    left_out = classifier.left_out_scores_, classifier.left_out_codes_
-    if classifier.head == "multilabel" or not len(left_out[0]):
-        remedy = "fit it with a calibration, or give labels of some texts of the corpus"
-        expected = "of one label per text, with scores of left-out texts"
-        raise InputError("classifier", expected, classifier, remedy)
-
-    scores = classifier._scores(texts)
-    guess = classifier.calibration_.apply(scores).argmax(axis=1)
-    estimates: list[MeasuredShare] = []
-
-    for group, members in groups:
-        shares, lows, highs = shifted_shares(classifier.head, left_out, scores[members], seed)
-        for code, name in enumerate(classifier.classes_.tolist()):
-            value = float(shares[code])
-            low = float(lows[code])
-            high = float(highs[code])
-            naive = float((guess[members] == code).mean())
-            n = int(members.sum())
-            share = MeasuredShare(group, name, n, 0, value, low, high, naive=naive)
-            estimates.append(share)
-
-    message = (
-        "No text of the corpus has a label. The shares are valid only if the texts of each class "
-        "are like those in the training data, so that only the shares differ (prior shift)."
-    )
-    return estimates, Decision("classification", "prior_shift", "adjusted", message)
-
-
-def adjusted_count(confusion: Float64Array, shares: Float64Array) -> Float64Array:
-    """Return the class shares that explain the predicted shares (Forman 2008), on the simplex."""
-    from scipy.optimize import nnls
-
-    # Rows are true classes. A heavy last equation makes the shares add up to 1.
-    heavy = 1e4
-    equations = np.vstack([confusion.T, np.full(len(confusion), heavy)])
-    solution = nnls(equations, np.append(shares, heavy))[0]
-    return np.asarray(solution / max(solution.sum(), 1e-12))
-
-
-def shifted_shares(
-    kind: str, left_out: tuple[Float64Array, Int64Array], scores: Float64Array, seed: int
-) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Return shares of texts without labels, (n_classes,), and the ends of their intervals.
-
-    `left_out` holds scores and classes; both sets of texts are resampled, these within classes.
-    """
-    left_out_scores, codes = left_out
-    rng = np.random.default_rng(seed)
-    classes = [np.flatnonzero(codes == k) for k in np.unique(codes)]
-    value, drawn = _adjusted_shares(kind, left_out_scores, codes, scores), []
-    for _ in range(N_RESAMPLES):
-        rows = np.concatenate([rng.choice(part, len(part)) for part in classes])
-        texts = rng.integers(0, len(scores), len(scores))
-        drawn.append(_adjusted_shares(kind, left_out_scores[rows], codes[rows], scores[texts]))
-    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
-    return value, low, high
-
-
-def _adjusted_shares(
-    kind: str, left_out: Float64Array, codes: Int64Array, scores: Float64Array
-) -> Float64Array:
-    guess, predicted = (probabilities(kind, s).argmax(axis=1) for s in (left_out, scores))
-    n_classes = scores.shape[1] + (kind == "ordinal")
-    table = confusion_of(codes, guess, n_classes)
-    rates = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
-    return adjusted_count(rates, np.bincount(predicted, minlength=n_classes) / len(scores))

@@ -67,7 +67,7 @@ def _labels(fit: Fit) -> dict[str, tuple[np.ndarray, list[str]]]:
         "keybert": _names(keywords(result, "embedding", n_terms=3)),
         "mmr": _names(keywords(result, "diverse", n_terms=3)),
     }
-    ours = {"label": [topic.label for topic in result.topics]}
+    ours = {"label": [topic.name for topic in result.topics]}
     ours |= {system: [", ".join(row) for row in rows] for system, rows in lists.items()}
     theirs = labels, [", ".join(row[:3]) for row in words]
     return {**{system: (result.labels, one) for system, one in ours.items()}, "bertopic": theirs}

@@ -187,8 +187,7 @@ def make_result(
         timings={"encoder": 4.2, "neighbors": 0.3, "reduction": 2.9, "clustering": 0.4},
     )
     named = tuple(
-        replace(topic, label=label)
-        for topic, label in zip(result.topics, topic_labels, strict=False)
+        replace(topic, name=name) for topic, name in zip(result.topics, topic_labels, strict=False)
     )
     return replace(result, topics=named + result.topics[len(named) :], **changes)
 
@@ -310,7 +309,7 @@ def _topics(labels, sizes, probabilities, documents, topic_terms, terms):
         topics.append(
             Topic(
                 topic_id=topic_id,
-                label=", ".join(keywords[:3]),
+                name=", ".join(keywords[:3]),
                 size=size,
                 share=size / int(documents.weights.sum()),
                 keywords=keywords,

@@ -94,7 +94,7 @@ def code_topic(
         There is no such topic, or there are fewer texts than `n_texts`.
     """
     ids = _topic_ids(result, topics)
-    concept = concept or " or ".join(result.topics[topic_id].label for topic_id in ids)
+    concept = concept or " or ".join(result.topics[topic_id].name for topic_id in ids)
     strata = _strata(result, ids)
 
     sizes = np.bincount(strata, minlength=len(STRATA))
@@ -132,7 +132,7 @@ def _topic_ids(result: TopicResult, topics: Any) -> tuple[int, ...]:
     """Return the ids of one topic or several, given by id or label."""
     if isinstance(topics, str) or not isinstance(topics, Iterable):
         topics = [topics]
-    id_of: dict[Any, Any] = {topic.label: topic.topic_id for topic in result.topics}
+    id_of: dict[Any, Any] = {topic.name: topic.topic_id for topic in result.topics}
     ids = [id_of.get(topic, topic) if isinstance(topic, str) else topic for topic in topics]
     for topic_id in ids or [None]:
         if not is_whole(topic_id) or not 0 <= topic_id < result.n_topics:

@@ -132,7 +132,7 @@ def _score(results: Path, answers: list[Path]) -> None:
             f"{', '.join(tasks) or 'none'}; fill in a copy of the sheet"
         )
     key = answers[0].parent / KEYS / f"{tasks[0]}.csv"
-    labels = {topic.topic_id: topic.label for topic in show.open_result(results).topics}
+    labels = {topic.topic_id: topic.name for topic in show.open_result(results).topics}
     score = score_sheet(answers, key, random_state=SEED)
     coders = f"{score.n_coders} coder{'s' * (score.n_coders != 1)}"
     typer.echo(

@@ -90,7 +90,7 @@ def _size_bars(result: TopicResult) -> list[tuple[str, int, str, str]]:
         values = result.stability.recurrence
         recurs = [" · in no replicate" if v != v else f" · recurs {v:.2f}" for v in values]
     bars = [
-        (topic.label, topic.size, color, counted(topic.size) + recurs[topic.topic_id])
+        (topic.name, topic.size, color, counted(topic.size) + recurs[topic.topic_id])
         for topic, color in zip(result.topics, topic_colors(result), strict=True)
     ][:_BARS]
     rest = result.topics[_BARS:]
@@ -130,7 +130,7 @@ def terms(
         If a topic id is not in the result.
     """
     largest = range(min(_PANELS, result.n_topics))
-    labels = [topic.label for topic in result.topics]
+    labels = [topic.name for topic in result.topics]
     requested: Sequence[int | str] = largest if topics is None else topics
     topic_ids = checked_topics(requested, labels)
     if not topic_ids:
@@ -159,7 +159,7 @@ def terms(
         figure.update_xaxes({**HIDDEN, "range": span}, selector={"anchor": axes["yaxis"]})
 
         about = f"topic {topic_id} · {topic.size:,} {'row' if topic.size == 1 else 'rows'}"
-        notes.append(panel_note(figure, panel, heading(topic.label, about, columns), size=12))
+        notes.append(panel_note(figure, panel, heading(topic.name, about, columns), size=12))
         notes += _bar_texts(words, 30, xref=axes["xaxis"], yref=axes["yaxis"])
 
     figure.update_yaxes({**HIDDEN, "range": [n_terms - 0.5, -0.5]})
@@ -287,7 +287,7 @@ def stability(result: TopicResult) -> Figure:
     colors, rims = [shades[i] for i in order], [dark(shades[i]) for i in order]
     rows, names, texts = list(range(len(order))), [], []
     for row, topic in enumerate(order):
-        label = result.topics[topic].label
+        label = result.topics[topic].name
         names.append(label + (" (in no replicate)" if np.isnan(value[row]) else ""))
         texts.append(
             f"{caption(label, 60)}<br>topic {topic} · {result.topics[topic].size:,} rows<br>"

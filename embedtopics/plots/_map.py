@@ -73,7 +73,7 @@ def map(
     labels = result.clustering.labels
     anchors = densest_points(result.map, labels, result.n_topics)
     colors = [*pale(spread_colors(anchors), result), NOISE_COLOR]
-    names = [*(topic.label for topic in result.topics), "No topic"]
+    names = [*(topic.name for topic in result.topics), "No topic"]
     hover = hover_texts(result.corpus.texts, result.documents, repeats=True)
     largest = float(np.clip(13.0 - 2.2 * np.log10(max(len(labels), 1)), 3.0, 9.0))
     traces = []

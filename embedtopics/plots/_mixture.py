@@ -100,7 +100,7 @@ def _bars(
     order = np.argsort(-shares, kind="stable")
     order = order[shares[order] > 0]
     shown = [
-        (result.topics[topic].label, float(shares[topic]), colors[topic])
+        (result.topics[topic].name, float(shares[topic]), colors[topic])
         for topic in order[:_TOPICS].tolist()
     ]
     rest = order[_TOPICS:]
@@ -146,7 +146,7 @@ def _words(result: TopicResult, mixture: TokenMixture, places: list[tuple[int, i
     tokens, texts, inks = mixture.tokens[: len(places)], [], []
     for token, weights in zip(tokens, mixture.weights[: len(places)].toarray(), strict=True):
         best = [topic for topic in np.argsort(-weights, kind="stable")[:4] if weights[topic] > 0]
-        about = [f"{caption(result.topics[t].label, 50)}: {weights[t]:.2f}" for t in best]
+        about = [f"{caption(result.topics[t].name, 50)}: {weights[t]:.2f}" for t in best]
         texts.append("<br>".join([f"<b>{caption(token, 60)}</b>", *(about or ["no topic"])]))
         inks.append(INK if best else MUTED)
     return scatter(

@@ -86,7 +86,7 @@ def _widget() -> Any:
         @property
         def selected(self) -> pd.DataFrame:
             rows, result = np.frombuffer(self.rows, "<u4").astype(np.int64), self._result
-            names = [*(topic.label for topic in result.topics), NO_TOPIC]
+            names = [*(topic.name for topic in result.topics), NO_TOPIC]
             reserved = {name: f"{name}_given" for name in ("topic", "label")}
             frame = result.corpus.to_frame().rename(columns=reserved).iloc[rows]
             labels = result.labels[rows]
@@ -118,7 +118,7 @@ def explorer_html(
         title or corpus_title("Topics of", result),
         panels=[Panel("", result.map)],
         labels=result.clustering.labels,
-        names=[(topic.label, topic.size) for topic in result.topics],
+        names=[(topic.name, topic.size) for topic in result.topics],
         colors=topic_colors(result),
         themes=result.themes if len(result.themes) < result.n_topics else (),
     )

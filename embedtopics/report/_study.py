@@ -205,7 +205,7 @@ def _topics_on_page(result: TopicResult) -> list[str]:
             row = _part(
                 "row",
                 topic=topic,
-                label=text(topic.label, 80),
+                label=text(topic.name, 80),
                 color=colors[topic.topic_id],
                 filled=100 * topic.share / largest,
                 measure=measure,
@@ -248,15 +248,15 @@ def _topics(result: TopicResult) -> list[Any]:
     """Return the topics with terms, and their representative texts."""
     theme_of = {topic: theme.label for theme in result.themes for topic in theme.topics}
     topics = [
-        (t.topic_id, t.label, theme_of[t.topic_id], f"{t.share:.1%}", t.keywords[:8])
+        (t.topic_id, t.name, theme_of[t.topic_id], f"{t.share:.1%}", t.keywords[:8])
         for t in result.topics
     ]
     texts = [
-        (t.topic_id, t.label, excerpt(result.corpus.texts[t.representatives[0]], 300))
+        (t.topic_id, t.name, excerpt(result.corpus.texts[t.representatives[0]], 300))
         for t in result.topics
         if t.representatives
     ]
-    by_hand = ", ".join(topic.label for topic in result.topics if topic.is_named)
+    by_hand = ", ".join(topic.name for topic in result.topics if topic.is_named)
     named = f"Named by people: {by_hand}." if by_hand else "All names were made from the texts."
     return [
         f"{named} Shares are of the rows with text.",
@@ -308,7 +308,7 @@ def _shares(result: TopicResult, parts: Mapping[str, BoolArray]) -> Table:
     heads = [f"{name} (n = {is_in.sum():,})" for name, is_in in parts.items()]
     labels = [result.labels[is_in] for is_in in parts.values()]
     rows = [
-        (topic.label, *(f"{np.mean(one == topic.topic_id):.1%}" for one in labels))
+        (topic.name, *(f"{np.mean(one == topic.topic_id):.1%}" for one in labels))
         for topic in result.topics
     ]
     return Table(["topic", *heads], rows)
@@ -328,10 +328,10 @@ def _checked(result: TopicResult, checks: Checks) -> list[Section]:
     by_topic = [
         (
             t.topic_id,
-            t.label,
+            t.name,
             t.size,
             None if stability is None else float(stability.recurrence[t.topic_id]),
-            t.label_auc and t.label_auc[0],
+            t.name_auc and t.name_auc[0],
             *(of.get(t.topic_id) for of in precisions),
         )
         for t in result.topics

@@ -270,7 +270,7 @@ def attach_topics(collection: Collection, result: TopicResult) -> None:
             )  # fmt: skip
         documents = of_row[rows[positions]]
         topics = np.asarray(result.clustering.labels)[documents].astype(np.int64)
-        names = {topic.topic_id: topic.label for topic in result.topics}
+        names = {topic.topic_id: topic.name for topic in result.topics}
         places = np.asarray(result.map, dtype=np.float64)[documents]
         frame = pd.DataFrame({
             "topic": topics,

@@ -160,7 +160,7 @@ def describe_topics(
     topics = tuple(
         Topic(
             topic_id=topic,
-            label=names[topic],
+            name=names[topic],
             size=int(sizes[topic]),
             share=float(sizes[topic] / n_texts),
             keywords=tuple(term for term, _ in lists[topic]),
@@ -199,7 +199,7 @@ def named_by_texts(topics: Sequence[Topic], texts: Sequence[str]) -> tuple[Topic
         topic.keywords or ([f"\u201c{start}\u201d"] if start else [])
         for topic, start in zip(topics, starts, strict=True)
     )
-    return tuple(replace(one, label=name) for one, name in zip(topics, names, strict=True))
+    return tuple(replace(one, name=name) for one, name in zip(topics, names, strict=True))
 
 
 def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:

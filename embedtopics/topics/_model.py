@@ -309,7 +309,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the labels of the topics, the columns of `transform`."""
-        return np.array([topic.label for topic in self._fitted().topics], dtype=object)
+        return np.array([topic.name for topic in self._fitted().topics], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

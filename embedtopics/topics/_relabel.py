@@ -35,20 +35,20 @@ def has_edits(result: TopicResult) -> bool:
 
 
 def checked_topic_id(result: TopicResult, topic: Any, parameter: str = "topic") -> int:
-    """Return the id of a topic, which may be named by its label, or raise InputError."""
+    """Return the id of a topic, which may be given by its name, or raise InputError."""
     if isinstance(topic, str):
-        topic = next((known.topic_id for known in result.topics if known.label == topic), topic)
+        topic = next((known.topic_id for known in result.topics if known.name == topic), topic)
     n_topics = len(result.topics)
     if is_whole(topic) and 0 <= int(topic) < n_topics:
         return int(topic)
-    expected = "a label or an id of a topic (there are none here)"
+    expected = "a name or an id of a topic (there are none here)"
     if n_topics:
-        expected = f"a label or an id from 0 to {n_topics - 1}"
+        expected = f"a name or an id from 0 to {n_topics - 1}"
     raise InputError(parameter, expected, topic)
 
 
 def listed_topics(topics: Any) -> list[Any]:
-    """Return one topic or several, named by ids or labels, as a list that is not checked yet."""
+    """Return one topic or several, given by ids or names, as a list that is not checked yet."""
     if isinstance(topics, np.ndarray):
         return list(np.atleast_1d(topics).tolist())
     if isinstance(topics, str) or not isinstance(topics, Iterable):
@@ -57,13 +57,13 @@ def listed_topics(topics: Any) -> list[Any]:
 
 
 def checked_topic_ids(result: TopicResult, topics: Any, parameter: str = "topics") -> list[int]:
-    """Return the ids of one topic or several, each named by its id or its label."""
+    """Return the ids of one topic or several, each given by its id or its name."""
     return [checked_topic_id(result, topic, parameter) for topic in listed_topics(topics)]
 
 
 def spell_topic(result: TopicResult, topic: int) -> str:
-    """Return the id and label of a topic for messages."""
-    return f"{topic} ({result.topics[topic].label})"
+    """Return the id and name of a topic for messages."""
+    return f"{topic} ({result.topics[topic].name})"
 
 
 def marks_of(result: TopicResult, topics: Sequence[int]) -> tuple[TopicMark, ...]:
@@ -77,7 +77,7 @@ def marks_of(result: TopicResult, topics: Sequence[int]) -> tuple[TopicMark, ...
             f"{high:016x}{low:016x}" for high, low in result.documents.hashes[deepest].tolist()
         )
         keywords = result.topics[topic].keywords
-        marks.append(TopicMark(int(topic), result.topics[topic].label, keywords, hashes))
+        marks.append(TopicMark(int(topic), result.topics[topic].name, keywords, hashes))
     return tuple(marks)
 
 
@@ -202,13 +202,13 @@ def relabeled(
     return rescored(after, result)
 
 
-def with_labels(result: TopicResult, labels: Mapping[int, str], message: str) -> TopicResult:
-    """Return a result with other labels, as those of people, and the edit in its history."""
+def with_names(result: TopicResult, names: Mapping[int, str], message: str) -> TopicResult:
+    """Return a result with other names, as those of people, and the edit in its history."""
     topics, ids = list(result.topics), range(result.n_topics)
-    for topic, label in labels.items():
-        changes: dict[str, Any] = {"label": label, "is_named": True, "label_auc": None}
+    for topic, name in names.items():
+        changes: dict[str, Any] = {"name": name, "is_named": True, "name_auc": None}
         topics[topic] = dataclasses.replace(topics[topic], **changes)
-    edit = edit_of(result, "rename", {"labels": labels}, message, tuple(labels), ids)
+    edit = edit_of(result, "rename", {"labels": names}, message, tuple(names), ids)
     renamed = dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
     return rescored(renamed, result)
 
@@ -279,22 +279,22 @@ def carry_names(
         for old, keeps in zip(origins, keeps_name, strict=True)
     ]
 
-    reserved = [old.label for old, stay in zip(origins, stays, strict=True) if old and stay]
+    reserved = [old.name for old, stay in zip(origins, stays, strict=True) if old and stay]
     changed = [topic for topic, stay in zip(topics, stays, strict=True) if not stay]
-    new_labels = iter(
-        unique_labels((topic.keywords or [topic.label] for topic in changed), reserved=reserved)
+    new_names = iter(
+        unique_labels((topic.keywords or [topic.name] for topic in changed), reserved=reserved)
     )
 
     named = []
     for topic, old, stay in zip(topics, origins, stays, strict=True):
         if old is None:
-            named.append(dataclasses.replace(topic, label=next(new_labels)))
+            named.append(dataclasses.replace(topic, name=next(new_names)))
             continue
         changes: dict[str, Any] = {"is_named": old.is_named, "is_seeded": old.is_seeded}
-        changes["label"] = old.label if stay else next(new_labels)
+        changes["name"] = old.name if stay else next(new_names)
         if old.representatives == topic.representatives:
-            if changes["label"] == old.label:
-                changes["label_auc"] = old.label_auc
+            if changes["name"] == old.name:
+                changes["name_auc"] = old.name_auc
             if old.keywords[:3] == topic.keywords[:3]:
                 changes["keywords_auc"] = old.keywords_auc
         named.append(dataclasses.replace(topic, **changes))

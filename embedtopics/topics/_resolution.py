@@ -450,8 +450,8 @@ def recut(
     name = "n_topics" if min_cluster_size == "auto" else "min_cluster_size"
     message = f"cut at {name}={parameters[name]}, coverage={coverage}: {len(topics)} topics"
 
-    names = {topic.label for topic in topics}
-    lost = [topic.label for topic in result.topics if topic.is_named and topic.label not in names]
+    names = {topic.name for topic in topics}
+    lost = [topic.name for topic in result.topics if topic.is_named and topic.name not in names]
     if lost:
         message += f"; dropped names: {', '.join(lost)}"
 
@@ -543,7 +543,7 @@ def suggest_resolution(
         except NotEnoughTopics:  # of the clusters, some are uninformative
             continue
         same = [adjusted_rand(cut.clustering.labels, labels[place]) for labels in replicates]
-        examples = tuple(cut.topics[i].label for i in sorted({0, cut.n_topics // 2}))
+        examples = tuple(cut.topics[i].name for i in sorted({0, cut.n_topics // 2}))
         scored[place] = replace(level, recurrence=float(np.mean(same)), examples=examples)
     numbers = [level.n_topics for level in scored]
     suggested = numbers.index(clusters.number("auto"))

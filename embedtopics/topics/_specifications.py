@@ -271,7 +271,7 @@ class Match:
 
     def unmatched(self, result: TopicResult) -> tuple[str, ...]:
         """Return the labels of the topics of a result that match none of the main study."""
-        return tuple(one.label for one in result.topics if self.topic[one.topic_id] == NOISE)
+        return tuple(one.name for one in result.topics if self.topic[one.topic_id] == NOISE)
 
     def renumbered(self, result: TopicResult) -> TopicResult:
         """Return a result with the topics of the main study in place of those that match them."""
@@ -386,7 +386,7 @@ def _estimates(
             overlap, label = nan, "(all texts)"
             if key[0] != NOISE:
                 ids = tuple(np.flatnonzero(match.topic[:-1] == key[0]).tolist())
-                overlap, label = float(match.overlap[key[0]]), main.topics[key[0]].label
+                overlap, label = float(match.overlap[key[0]]), main.topics[key[0]].name
             agrees = not np.isnan(one[0])
             if agrees and is_share:
                 agrees = one[1] <= high and low <= one[2]

@@ -67,8 +67,10 @@ FORMAT = 1
 FILES = ("arrays.arrow", "embeddings.npy", "result.json", "rows.parquet", "words.json")
 PARTS = ("documents", "graph", "clustering", "tokens", "tree", "stability", "constraints")
 SPARSE = ("memberships", "counts", "topic_terms")
-PLAIN = ("topics", "decisions", "settings", "versions", "timings", "history")
+PLAIN = ("decisions", "settings", "versions", "timings")
 """Fields of a result that ``result.json`` holds under their names."""
+KEYS = {"name": "label", "name_auc": "label_auc"}
+"""Fields of topics and of their marks that have another key in files."""
 IN_WORDS = ("words", "terms", "stop_words", "function_words")
 COLUMNS = ("text_column", "time_column", "group_column")
 
@@ -111,7 +113,12 @@ def _write_json(result: TopicResult, folder: Path) -> None:
             "notes": corpus.notes,
         },
         "graph": {"method": result.graph.method, "recall": result.graph.recall},
+        "topics": [_with_keys(topic) for topic in result.topics],
         **{name: getattr(result, name) for name in PLAIN},
+        "history": [
+            {**vars(edit), "marks": [_with_keys(mark) for mark in edit.marks]}
+            for edit in result.history
+        ],
         "word_rules": result.tokens.rules.to_json(),
         "n_replicates": None if stability is None else stability.n_replicates,
         "constraints": None
@@ -127,6 +134,17 @@ def _write_json(result: TopicResult, folder: Path) -> None:
             stream.write(json.dumps(as_json(values), allow_nan=False))
             stream.flush()
             os.fsync(stream.fileno())
+
+
+def _with_keys(topic: Topic | TopicMark) -> dict[str, Any]:
+    """Return the fields of a topic or a mark by their keys in files."""
+    return {KEYS.get(field, field): value for field, value in vars(topic).items()}
+
+
+def _with_fields(content: dict[str, Any]) -> dict[str, Any]:
+    """Return what a file holds on a topic or a mark by its fields, with tuples for lists."""
+    field_of_key = {key: field for field, key in KEYS.items()}
+    return _with_tuples({field_of_key.get(key, key): value for key, value in content.items()})
 
 
 def as_json(value: Any) -> Any:
@@ -280,11 +298,11 @@ def _with_tuples(content: dict[str, Any]) -> dict[str, Any]:
 def _topic(content: dict[str, Any]) -> Topic:
     number = content["persistence"]  # JSON has no NaN
     persistence = float("nan") if number is None else float(number)
-    return Topic(**{**_with_tuples(content), "persistence": persistence})
+    return Topic(**{**_with_fields(content), "persistence": persistence})
 
 
 def _edit(content: dict[str, Any]) -> Edit:
-    marks = tuple(TopicMark(**_with_tuples(mark)) for mark in content["marks"])
+    marks = tuple(TopicMark(**_with_fields(mark)) for mark in content["marks"])
     return Edit(**{**_with_tuples(content), "marks": marks})
 
 

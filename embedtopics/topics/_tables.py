@@ -71,7 +71,7 @@ def table(
     -------
     DataFrame
         Columns topic, label, terms and examples (lists), theme (see `themes`), size (rows), share
-        (of the rows with text), recurrence (only if stability was measured) and label_auc (of
+        (of the rows with text), recurrence (only if stability was measured) and name_auc (of
         scored labels, see `score_labels`). The largest topic is first; the rows in no topic are
         last, as topic -1. Scored names add keywords_auc and label_worse (whether the name separates
         texts worse than the keywords).
@@ -86,7 +86,7 @@ def table(
     rows = [
         {
             "topic": topic.topic_id,
-            "label": topic.label,
+            "label": topic.name,
             "terms": list(topic.keywords[:n_terms]),
             "examples": [
                 excerpt(result.corpus.texts[row], n_characters)
@@ -112,13 +112,13 @@ def table(
 
     if result.stability is not None:
         frame["recurrence"] = [*result.stability.recurrence.tolist(), *blank]
-    if any(topic.label_auc is not None for topic in result.topics):
-        intervals = [topic.label_auc or (np.nan,) for topic in result.topics]
-        frame["label_auc"] = [*(interval[0] for interval in intervals), *blank]
+    if any(topic.name_auc is not None for topic in result.topics):
+        intervals = [topic.name_auc or (np.nan,) for topic in result.topics]
+        frame["name_auc"] = [*(interval[0] for interval in intervals), *blank]
         if any(topic.is_named for topic in result.topics):
             of_keywords = [topic.keywords_auc for topic in result.topics]
             frame["keywords_auc"] = np.array([*of_keywords, *blank], dtype=np.float64)
-            worse = [topic.is_label_worse for topic in result.topics]
+            worse = [topic.is_name_worse for topic in result.topics]
             frame["label_worse"] = [*worse, *[False] * len(blank)]
 
     for score in scores:
@@ -146,7 +146,7 @@ def documents(result: TopicResult) -> pd.DataFrame:
     """
     corpus, documents = result.corpus, result.documents
     labels = result.labels
-    names = [topic.label for topic in result.topics]
+    names = [topic.name for topic in result.topics]
     positions = result.by_row(result.map, np.nan)
     shares = own_shares(result.memberships, result.clustering.labels)
     typical = [row for topic in result.topics for row in topic.representatives]
@@ -254,8 +254,8 @@ def validation_sheets(result: TopicResult, *, random_state: RandomState = 0) -> 
         raise InputError("result", "one with two topics or more", found=str(result.n_topics))
     seed = resolve_seed(random_state)
     words, texts = top_words(result, LISTED), result.corpus.document_texts()
-    clustering, names = result.clustering, [topic.label for topic in result.topics]
-    terms = [", ".join(w for w in t.keywords[:8] if w not in t.label) for t in result.topics]
+    clustering, names = result.clustering, [topic.name for topic in result.topics]
+    terms = [", ".join(w for w in t.keywords[:8] if w not in t.name) for t in result.topics]
     topics = [f"{label} ({more})" for label, more in zip(names, terms, strict=True)]
     sheets = (
         word_intrusion(words, result.topic_terms, result.term_counts.terms, seed),

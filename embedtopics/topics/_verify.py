@@ -271,10 +271,10 @@ def _names(pair: _Pair) -> Part:
     changed, pairs = [], pair.topics()
     for before, after in pairs:
         then, now = pair.then.topics[before], pair.now.topics[after]
-        if then.label != now.label:
-            changed.append(f"{then.label!r} is {now.label!r}")
+        if then.name != now.name:
+            changed.append(f"{then.name!r} is {now.name!r}")
         elif then.keywords != now.keywords:
-            changed.append(f"other keywords of {then.label!r}")
+            changed.append(f"other keywords of {then.name!r}")
     message = "; ".join(changed[:3]) + "; ..." * (len(changed) > 3)
     return Part.of("names", len(pairs), len(changed), message)
 

@@ -46,7 +46,7 @@ def test_labels_are_read_back_into_everything(results):
     assert done.exit_code == 0, done.output
     assert "2 topics renamed" in done.stdout and "Élections" in done.stdout
     result = et.TopicResult.load(results / "model")
-    assert result.topics[2].label == "Élections" and result.topics[0].label == "=Sum"
+    assert result.topics[2].name == "Élections" and result.topics[0].name == "=Sum"
     assert [topic.is_named for topic in result.topics[:4]] == [True, False, True, False]
     assert (results / "labels.csv").read_bytes() == mine
     assert "Élections" in (results / "report.html").read_text("utf-8")
@@ -86,7 +86,7 @@ def test_labels_that_were_not_read_are_not_lost(results, tmp_path):
     assert run("edit", results, "--remove", 1, "--out", tmp_path / "new").exit_code == 0
     assert run("label", results).exit_code == 0
     assert run("edit", results, "--remove", 2).exit_code == 0
-    assert "Work of hours" in {t.label for t in et.TopicResult.load(results / "model").topics}
+    assert "Work of hours" in {t.name for t in et.TopicResult.load(results / "model").topics}
 
 
 def test_all_edits_in_order_by_the_ids_of_before(results, branched):
@@ -104,7 +104,7 @@ def test_all_edits_in_order_by_the_ids_of_before(results, branched):
     second = remove(rename(first, {ids[4]: "Merged"}), [ids[2], ids[9]])
     assert second.history[-1].message == result.history[2].message
     assert f"renamed {ids[4]} 'Merged'" in done.stdout
-    assert "Merged" in {topic.label for topic in result.topics}
+    assert "Merged" in {topic.name for topic in result.topics}
     assert "topic ids have changed" in done.stdout
     assert max(map(len, done.stdout.split("merged 3")[0].splitlines())) <= 80
 

@@ -44,7 +44,7 @@ def test_find_prints_the_topics(result, folder):
 
 def test_find_shows_the_names_that_were_given(result, folder, tmp_path):
     term = result.topics[1].keywords[0]
-    assert f"{result.topics[1].label}:" not in run("find", folder, term, "--by", "terms").output
+    assert f"{result.topics[1].name}:" not in run("find", folder, term, "--by", "terms").output
     et.topics.rename(result, {1: "[red]A name"}).save(tmp_path / "model")
     done = run("find", tmp_path, term, "--by", "terms")
     assert f"[red]A name: {term}" in done.output

@@ -106,7 +106,7 @@ def get_representative_docs(theirs, ours, both):
 
 
 def set_topic_labels(theirs, ours, both):
-    assert both.topic_model.custom_labels_[0] == ours.topics[0].label == "Floods"
+    assert both.topic_model.custom_labels_[0] == ours.topics[0].name == "Floods"
 
 
 def topic_labels_(theirs, ours, both):
@@ -182,7 +182,7 @@ def hierarchical_topics(theirs, ours, both):
 def get_topic_tree(theirs, ours, both):
     assert theirs.count("Topic:") == both.hierarchy.n_topics
     for topic in both.result.topics:
-        assert topic.label in ours
+        assert topic.name in ours
 
 
 def approximate_distribution(theirs, ours, both):
@@ -216,7 +216,7 @@ def visualize_documents(theirs, ours, both):
 
 def visualize_document_datamap(theirs, ours, both):
     page = (ours if ours else "").read_text("utf-8")
-    assert all(topic.label.split(",")[0] in page for topic in both.result.topics)
+    assert all(topic.name.split(",")[0] in page for topic in both.result.topics)
 
 
 def visualize_hierarchy(theirs, ours, both):
@@ -303,7 +303,7 @@ def zeroshot_topic_list(theirs, ours, both):
     encoder = both.model.encoder
     ours.set_params(encoder=encoder, **both.options).fit(both.docs)
     anchors = [topic for topic in ours.result_.topics if topic.is_seeded]
-    assert [topic.label for topic in anchors] == theirs.zeroshot_topic_list
+    assert [topic.name for topic in anchors] == theirs.zeroshot_topic_list
     name = encoder.encode(theirs.zeroshot_topic_list)[0]
     alike = both.vectors @ name >= theirs.zeroshot_min_similarity
     assert set(ours.labels_[alike]) == {anchors[0].topic_id}

@@ -74,7 +74,7 @@ def test_topics_search_and_explorer(data_folder, tmp_path_factory, drawn, seed):
             rows = np.flatnonzero(result.labels == topic.topic_id)
             rules = result.tokens.rules
             words = {word for row in rows for word in words_of(corpus.texts[row], rules)}
-            assert topic.label and (topic.keywords or words <= {*result.term_counts.stop_words})
+            assert topic.name and (topic.keywords or words <= {*result.term_counts.stop_words})
             assert {word for term in topic.keywords for word in term.split(" ")} <= words
         et.report.write_report(result, folder / "explorer.html")
         index = et.SearchIndex.build(corpus, folder / "index", encoder=None, languages=[])

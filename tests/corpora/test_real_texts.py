@@ -47,7 +47,7 @@ def goes_through(frame, text, time, group, tmp_path, encoder):
         result = et.TopicModel(encoder, random_state=0).fit(corpus).result_
         table = et.topics.table(result)
         assert len(table) >= result.n_topics
-        assert all(topic.label.strip(" ,") not in ("", "no terms") for topic in result.topics)
+        assert all(topic.name.strip(" ,") not in ("", "no terms") for topic in result.topics)
         if time:
             et.plots.over_time(et.topics.over_time(result))
         if group:

@@ -101,7 +101,7 @@ def test_mixture_shows_shares_and_words(monkeypatch):
         np.array(bars.x) / bars.x[0], np.array(shares) / shares[0], rtol=1e-5
     )
     notes = [a.text for a in figure.layout.annotations]
-    assert result.topics[order[0]].label in notes[0] and f"<b>{shares[0]:.0%}</b>" in notes[0]
+    assert result.topics[order[0]].name in notes[0] and f"<b>{shares[0]:.0%}</b>" in notes[0]
     assert f"{len(order) - 3} other topic" in notes[3]
     assert list(words.text) == list(found.tokens)
     frame = found.to_frame()

@@ -67,7 +67,7 @@ def test_every_format_holds_the_whole_report(result, scores, suffix, tmp_path):
     for heading in headings:
         assert heading in text
     assert text.count(EVIL) >= 3  # a label, a text, and an edit
-    assert all(topic.label in text for topic in result.topics)
+    assert all(topic.name in text for topic in result.topics)
     assert f"{scores[0].precision:.2f}".removesuffix(".00") in text and "not done" in text
     assert "Chang" in text and "Hoyle" in text
     keys = re.findall(r"^@\w+\{(\w+),$", path.with_suffix(".bib").read_text("utf-8"), re.MULTILINE)

@@ -216,7 +216,7 @@ def test_hits_have_the_topic_and_place_of_their_row(result):
     assert found == {id: known[id] for id in found}
     assert -1 in {topic for topic, _ in found.values()}
     (hit,) = index.search("river", 1)
-    names = {topic.topic_id: topic.label for topic in result.topics}
+    names = {topic.topic_id: topic.name for topic in result.topics}
     assert hit.metadata == {"date": hit.metadata["date"], "topic_name": names.get(hit.topic)}
     assert {"topic": "integer", "topic_name": "text", "map_x": "real"}.items() <= (
         index.columns.items()

@@ -79,7 +79,7 @@ def test_a_model_of_an_edited_result_keeps_its_names(fitted, collection, tmp_pat
     loaded = et.TopicModel.load(tmp_path / "named")
 
     assert model.result_ is named and model.n_topics == 2
-    assert loaded.result_.topics[0].label == "Orchard"
+    assert loaded.result_.topics[0].name == "Orchard"
     assert loaded.get_feature_names_out()[0] == "Orchard"
     np.testing.assert_array_equal(model.predict(collection[0]), fitted.labels_)
 

@@ -44,7 +44,7 @@ def test_topics_of_emoji_are_named_by_emoji():
     pictures = ["\U0001f602", "\U0001f525"]
     texts = [pictures[i // 30] * (1 + i % 30) for i in range(60)]
     result = fit(groups([30, 30]), [*texts[:59], "one word"]).result_
-    assert {topic.label.split()[0] for topic in result.topics} == {*pictures}
+    assert {topic.name.split()[0] for topic in result.topics} == {*pictures}
     assert next(d for d in result.decisions if d.name == "social").value["emoji"] > 59
 
 
@@ -52,10 +52,10 @@ def test_topics_without_terms_are_named_by_texts():
     texts = [f"{'!?*'[i // 30] * 9} {i}" for i in range(90)]
     result = fit(groups([30, 30, 30]), texts).result_
     central = [texts[topic.representatives[0]] for topic in result.topics]
-    assert [topic.label for topic in result.topics] == [f"“{text}”" for text in central]
+    assert [topic.name for topic in result.topics] == [f"“{text}”" for text in central]
     assert [d.value for d in result.decisions if d.name == "no_terms"] == [3]
     for topic in et.topics.merge(result, [0, 1]).topics:
-        assert topic.label == f"“{texts[topic.representatives[0]]}”"
+        assert topic.name == f"“{texts[topic.representatives[0]]}”"
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0])
@@ -185,7 +185,7 @@ def test_a_masked_value_is_refused():
 
 def test_half_a_character_in_a_label_is_replaced():
     result = fit(groups([30, 30])).result_
-    assert et.topics.rename(result, {0: "a\ud800b"}).topics[0].label == "a\ufffdb"
+    assert et.topics.rename(result, {0: "a\ud800b"}).topics[0].name == "a\ufffdb"
 
 
 MIXED = "Привет hello 你好 שלום नमस्ते สวัสดี \u0301\u0302"

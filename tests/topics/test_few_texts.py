@@ -66,7 +66,7 @@ def test_thirty_answers_have_words_of_their_own():
 
     assert len(answers) == result.n_topics == 31
     assert adjusted_rand_score(kinds, result.labels) == 1.0
-    assert not any(topic.label.startswith("“") for topic in result.topics)
+    assert not any(topic.name.startswith("“") for topic in result.topics)
 
 
 def test_a_collection_repeats_itself_if_few_texts_hold_nearly_all_rows():

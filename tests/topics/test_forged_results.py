@@ -25,7 +25,7 @@ def changed(tmp_path, name, change):
 
 def test_a_folder_that_is_sealed_again_is_read(tmp_path):
     folder = changed(tmp_path, "result.json", lambda c: c["topics"][0].update(label="a new name"))
-    assert et.TopicModel.load(folder).result_.topics[0].label == "a new name"
+    assert et.TopicModel.load(folder).result_.topics[0].name == "a new name"
 
 
 @pytest.mark.parametrize(

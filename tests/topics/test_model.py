@@ -155,7 +155,7 @@ def test_shares_as_a_frame_with_a_column_a_topic(toy):
     shares = model.fit_transform(texts, embeddings=vectors)
     assert shares.shape == (len(texts), model.result_.n_topics)
     np.testing.assert_array_equal(shares.toarray(), model.transform(texts).toarray())
-    names = [topic.label for topic in model.result_.topics]
+    names = [topic.name for topic in model.result_.topics]
     assert model.get_feature_names_out().tolist() == names
     frame = model.set_output(transform="pandas").transform(texts[:5])
     assert list(frame.columns) == names
@@ -214,7 +214,7 @@ def test_a_summary_lists_the_largest_topics_and_the_decisions(branched):
     listed = [int(line[:4]) for line in lines[1:] if line[:4].strip().isdecimal()]
     assert {0, 1, 2, *(theme.topics[0] for theme in branched.themes)} == {*listed}
     place = next(i for i, line in enumerate(lines) if line.startswith("   0 "))
-    assert f"{first.share:.1%}" in lines[place] and first.label in lines[place]
+    assert f"{first.share:.1%}" in lines[place] and first.name in lines[place]
     theme = next(theme for theme in branched.themes if 0 in theme.topics)
     n = f"({len(theme.topics)} topics)"
     assert any(n in line and theme.label in line for line in lines[1:place])

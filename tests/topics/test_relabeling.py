@@ -67,13 +67,13 @@ def test_reasons_of_those_that_leave_and_join():
 
 
 def test_given_names_stay_and_no_other_topic_takes_one(branched):
-    taken = branched.topics[3].label  # the name that its keywords make
+    taken = branched.topics[3].name  # the name that its keywords make
     renamed = et.topics.rename(branched, {3: "x", 0: taken})
     changed = again(et.topics.rename(renamed, {3: "y"}))
-    assert changed.topics[0].label == taken and changed.topics[3].label == "y"
+    assert changed.topics[0].name == taken and changed.topics[3].name == "y"
     origins = [changed.topics[0], *[None] * (branched.n_topics - 1)]
     unnamed = again(changed, origins=origins)
-    labels = [topic.label for topic in unnamed.topics]
+    labels = [topic.name for topic in unnamed.topics]
     assert labels[0] == taken and len(set(labels)) == len(labels)
     assert labels[3] == ", ".join(branched.topics[3].keywords[:4])
     assert [topic.is_named for topic in unnamed.topics] == [True] + [False] * (len(labels) - 1)

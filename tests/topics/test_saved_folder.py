@@ -44,7 +44,7 @@ def test_a_saved_result_is_read():
     assert counts.terms[5] == "apple orchard" and counts.counts.sum() == 494
     assert counts.counts.dtype == np.int32 and counts.lengths.dtype == np.int8
     assert result.settings["languages"] == ["en"] and result.settings["seed"] == 3
-    assert [(t.label, t.size, t.is_named) for t in result.topics] == [
+    assert [(t.name, t.size, t.is_named) for t in result.topics] == [
         ("train, ticket, station", 36, False), ("Garden & kitchen", 25, True),
     ]  # fmt: skip
     merged, renamed, reworded = result.history

@@ -36,7 +36,7 @@ def relabeled(result, labels):
     persistence = np.full(labels.max() + 1, np.nan)
     clustering = Clustering(labels, np.ones(len(labels), np.float32), persistence)
     topics = tuple(
-        replace(result.topics[0], topic_id=i, label=f"t{i}") for i in range(len(persistence))
+        replace(result.topics[0], topic_id=i, name=f"t{i}") for i in range(len(persistence))
     )
     return replace(result, clustering=clustering, topics=topics)
 
@@ -74,7 +74,7 @@ def test_every_combination_is_answered_as_the_functions_answer_it(shares, corpus
 
 
 def test_effects_and_trends_are_those_of_the_main_study(corpus, main):
-    label = main.topics[1].label
+    label = main.topics[1].name
     answer = specifications(
         corpus, ["tfidf"], [6, 4], question="effects(source)", main=main, topics=[label]
     )

@@ -36,7 +36,7 @@ def test_a_study_comes_out_again(study, tmp_path):
     compared = verification.to_frame().set_index("part")["compared"]
     assert compared["texts"] == len(study.corpus) and compared["edits"] == 4
     assert compared["topics"] == study.documents.weights.sum() and compared["names"] == 5
-    assert [topic.label for topic in verification.result.topics[:2]][1] == "Second"
+    assert [topic.name for topic in verification.result.topics[:2]][1] == "Second"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_each_part_is_compared_by_itself(study):
     indices = study.graph.indices.copy()
     indices[:2] = indices[1::-1]
     assert parts_of(graph=replace(study.graph, indices=indices))["neighbors"] == ("differs", 2)
-    topics = (replace(study.topics[0], label="another"), *study.topics[1:])
+    topics = (replace(study.topics[0], name="another"), *study.topics[1:])
     assert parts_of(topics=topics)["names"] == ("differs", 1)
     # Numbers of topics may be exchanged; a text in another topic may not.
     labels = study.clustering.labels.copy()

@@ -166,7 +166,7 @@ def named_topics(
     for name, topic in zip(constraints.names, homes.tolist(), strict=True):
         if topic != NOISE and name:
             named[topic] = dataclasses.replace(
-                named[topic], label=name, is_named=is_complete, is_seeded=not is_complete
+                named[topic], name=name, is_named=is_complete, is_seeded=not is_complete
             )
     return tuple(named)
 

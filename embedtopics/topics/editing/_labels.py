@@ -34,7 +34,7 @@ from embedtopics.topics._describe import (
 )
 from embedtopics.topics._fit_log import FitLog, note_terms
 from embedtopics.topics._propagation import find_documents
-from embedtopics.topics._relabel import checked_topic_id, relabeled, with_labels
+from embedtopics.topics._relabel import checked_topic_id, relabeled, with_names
 from embedtopics.topics._resolution import at_resolution
 from embedtopics.topics.editing._regroup import merge, reassign, reduce, remove, split
 from embedtopics.topics.naming._names import with_keywords
@@ -74,7 +74,7 @@ def rename(result: TopicResult, labels: Mapping[Any, str] | Callable[[Topic], st
             raise InputError("labels", "one label for each topic", found=f"two for {topic!r}")
         new[topic_id] = label
 
-    owner = {topic.label: topic.topic_id for topic in result.topics if topic.topic_id not in new}
+    owner = {topic.name: topic.topic_id for topic in result.topics if topic.topic_id not in new}
     names = {}
     for topic, label in sorted(new.items()):
         name = " ".join(replace_surrogates(label).split()) if isinstance(label, str) else ""
@@ -88,7 +88,7 @@ def rename(result: TopicResult, labels: Mapping[Any, str] | Callable[[Topic], st
         names[topic] = name
 
     listed = ", ".join(f"{topic} {name!r}" for topic, name in names.items())
-    return with_labels(result, names, f"renamed {listed}" if names else "renamed no topics")
+    return with_names(result, names, f"renamed {listed}" if names else "renamed no topics")
 
 
 LABELS = "labels.csv"
@@ -103,7 +103,7 @@ def write_labels(result: TopicResult, path: Path) -> None:
         writer.writerow(COLUMNS)
         for topic in result.topics:
             examples = [excerpt(result.corpus.texts[row], 300) for row in topic.representatives[:3]]
-            cells = [topic.label, topic.size, ", ".join(topic.keywords[:10]), *examples]
+            cells = [topic.name, topic.size, ", ".join(topic.keywords[:10]), *examples]
             cells += [""] * (len(COLUMNS) - 1 - len(cells))
             writer.writerow([topic.topic_id, *map(spreadsheet_safe, cells)])
 
@@ -142,7 +142,7 @@ def read_labels(path: Path, result: TopicResult) -> dict[int, str]:
 
     edited = {}
     for topic, label in labels.items():
-        before = result.topics[topic].label
+        before = result.topics[topic].name
         if label not in (before, spreadsheet_safe(before)):
             is_escaped = label.startswith("'") and spreadsheet_safe(label[1:]) == label
             edited[topic] = label[1:] if is_escaped else label
@@ -381,7 +381,7 @@ def _applied(result: TopicResult, edit: Edit, custom: TermWeighting | None) -> T
     for mark in edit.marks:
         topic = find_topic(result, mark)
         if topic is None:
-            mark_name = f"{mark.topic_id} ({mark.label})"
+            mark_name = f"{mark.topic_id} ({mark.name})"
             raise InputError(f"no topic here matches {mark_name} by documents or keywords")
         ids[mark.topic_id] = topic
     parameters = {

@@ -215,8 +215,8 @@ def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicRes
     message += f"{sum(map(len, groups))} became {len(groups)}"
     lost = []
     for merged in ([result.topics[topic] for topic in group] for group in groups):
-        label = _continued(merged).label
-        lost += [p.label for p in merged if (p.is_named or p.is_seeded) and p.label != label]
+        name = _continued(merged).name
+        lost += [p.name for p in merged if (p.is_named or p.is_seeded) and p.name != name]
     message += f"; lost labels: {', '.join(lost)}" if lost else ""
 
     parameters = {"n_topics": int(n_topics), "by": by}

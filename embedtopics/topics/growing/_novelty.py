@@ -226,7 +226,7 @@ def _described(
         nearest = int(similar[group].argmax()) if n_topics else NOISE
         candidates.append(
             Candidate(
-                label=topic.label,
+                label=topic.name,
                 size=topic.size,
                 keywords=topic.keywords,
                 documents=tuple(members[order].tolist()),
@@ -298,7 +298,7 @@ def adopt(extension: Extension) -> TopicResult:
     memberships = csr_matrix(parts, shape=shape, copy=True)
 
     listed = ", ".join(
-        f"{topic.topic_id} ({topic.label})" for topic in grown.topics[result.n_topics :]
+        f"{topic.topic_id} ({topic.name})" for topic in grown.topics[result.n_topics :]
     )
     message = f"adopted groups of added documents as topics: {listed}"
     edit = Edit("note", {"n_adopted": len(candidates)}, message, (), tuple(range(result.n_topics)))

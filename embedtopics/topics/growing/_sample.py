@@ -90,7 +90,7 @@ class SampleFit(Displayed):
 
     def to_frame(self) -> pd.DataFrame:
         """Tabulate all rows: id, topic, label, membership, novelty and in_sample."""
-        names = np.array([*(topic.label for topic in self.result.topics), NO_TOPIC], dtype=object)
+        names = np.array([*(topic.name for topic in self.result.topics), NO_TOPIC], dtype=object)
         columns = {"id": list(self.corpus.ids), "topic": self.labels, "label": names[self.labels]}
         for name in ("memberships", "novelty", "in_sample"):
             columns[name.removesuffix("s")] = getattr(self, name)
@@ -177,7 +177,7 @@ def fit_sample(
     grown = _with_novel(result, corpus, topics, stored)
     n_adopted = grown.n_topics - result.n_topics
     if n_adopted:
-        listed = "; ".join(topic.label for topic in grown.topics[result.n_topics :])
+        listed = "; ".join(topic.name for topic in grown.topics[result.n_topics :])
         message = spell_count(n_adopted, "topic was", "topics were")
         message += f" found among documents outside the sample: {listed}."
         notes.append(Decision("clustering", "adopted", n_adopted, message))

@@ -33,7 +33,7 @@ from embedtopics.terms._keywords import term_embeddings, unique_labels
 from embedtopics.terms._representative import best_terms, choose_diverse
 from embedtopics.terms._stop_words import repeats, stems_of
 from embedtopics.topics._describe import languages_of
-from embedtopics.topics._relabel import checked_topic_id, edit_of, with_labels
+from embedtopics.topics._relabel import checked_topic_id, edit_of, with_names
 from embedtopics.topics._vectors import encode_uncached, encoder_of_fit
 from embedtopics.topics.naming._score_labels import rescored
 from embedtopics.topics.results import TopicResult
@@ -178,10 +178,10 @@ def with_keywords(result: TopicResult, keywords: Keywords | Mapping[int, Any]) -
         )
 
     renamed = [topics[i] for i in lists if not (topics[i].is_named or topics[i].is_seeded)]
-    reserved = {topic.label for topic in topics} - {topic.label for topic in renamed}
-    labels = unique_labels((topic.keywords for topic in renamed), reserved=reserved)
-    for unnamed, label in zip(renamed, labels, strict=True):
-        topics[unnamed.topic_id] = dataclasses.replace(unnamed, label=label, label_auc=None)
+    reserved = {topic.name for topic in topics} - {topic.name for topic in renamed}
+    names = unique_labels((topic.keywords for topic in renamed), reserved=reserved)
+    for unnamed, name in zip(renamed, names, strict=True):
+        topics[unnamed.topic_id] = dataclasses.replace(unnamed, name=name, name_auc=None)
 
     message = f"{len(lists)} topics got keywords by another method"
     edit = edit_of(
@@ -284,10 +284,10 @@ def name_topics(
         reason = next(answer.reason for answer in in_order if answer.is_call_error)
         raise InputError(f"no topic could be named by {model} at {chat.url}: {reason}")
 
-    labels = _distinct(result, names)
+    distinct = _distinct(result, names)
     sent = [result.topics[topic] for topic, answer in answers.items() if answer.was_sent]
     n_documents = sum(len(topic.representatives[:N_DOCUMENTS]) for topic in sent)
-    counted = spell_count(len(labels), "topic was", "topics were")
+    counted = spell_count(len(distinct), "topic was", "topics were")
     message = (
         f"{counted} named by the language model {fields['model']}; parts of "
         f"{spell_count(n_documents, 'document', 'documents')} were sent to {chat.url}."
@@ -303,7 +303,7 @@ def name_topics(
         decisions.append(Decision("topics", "not_named", list(failed), message))
 
     result = dataclasses.replace(result, decisions=(*result.decisions, *decisions))
-    return with_labels(result, labels, f"{counted} named by {model}") if labels else result
+    return with_names(result, distinct, f"{counted} named by {model}") if distinct else result
 
 
 def questions_about(result: TopicResult) -> list[Question]:
@@ -327,17 +327,17 @@ def questions_about(result: TopicResult) -> list[Question]:
 
 def _distinct(result: TopicResult, names: Mapping[int, str]) -> dict[int, str]:
     """Append a term, or else a number, to repeated names; the largest topic keeps its name."""
-    used = {_key_words(t.label) for t in result.topics if t.topic_id not in names}
-    labels = {}
+    used = {_key_words(t.name) for t in result.topics if t.topic_id not in names}
+    distinct = {}
     for topic in sorted(names):
-        label = names[topic]
-        if _key_words(label) in used:
+        name = names[topic]
+        if _key_words(name) in used:
             endings = [*result.topics[topic].keywords, *map(str, range(2, len(names) + 3))]
             candidates = (f"{names[topic]} ({ending})" for ending in endings)
-            label = next(text for text in candidates if _key_words(text) not in used)
-        used.add(_key_words(label))
-        labels[topic] = label
-    return labels
+            name = next(text for text in candidates if _key_words(text) not in used)
+        used.add(_key_words(name))
+        distinct[topic] = name
+    return distinct
 
 
 def _key_words(name: str) -> frozenset[str]:

@@ -50,7 +50,7 @@ def score_labels(result: TopicResult, encoder: Encoder | str | None = None) -> T
     Returns
     -------
     TopicResult
-        The result with `label_auc` and `keywords_auc` of its topics, which `table` shows. A
+        The result with `name_auc` and `keywords_auc` of its topics, which `table` shows. A
         decision lists the topics whose label is worse than their keywords.
 
     Raises
@@ -61,7 +61,7 @@ def score_labels(result: TopicResult, encoder: Encoder | str | None = None) -> T
     Examples
     --------
     >>> named = rename(result, {0: "Elections"})  # doctest: +SKIP
-    >>> score_labels(named).topics[0].label_auc  # doctest: +SKIP
+    >>> score_labels(named).topics[0].name_auc  # doctest: +SKIP
     (0.93, 0.89, 0.96)
     """
     model, width = encoder_of_fit(result, encoder), result.embeddings.shape[1]
@@ -76,7 +76,7 @@ def rescored(result: TopicResult, before: TopicResult) -> TopicResult:
     """Score what an edit changed, if `before` has scores and its encoder is on this machine."""
     settings = result.settings.get("encoder_settings") or {}
     kind = settings.get("kind", "checkpoint")
-    was_scored = any(topic.label_auc is not None for topic in before.topics)
+    was_scored = any(topic.name_auc is not None for topic in before.topics)
     if not was_scored or kind not in ("checkpoint", "static"):  # others learn from all texts
         return result
 
@@ -95,11 +95,9 @@ def score_with(result: TopicResult, encode: Encode, *, only_new: bool = False) -
     scored = [
         one
         for one in _topics_with_siblings(result)
-        if not only_new or None in (one[0].label_auc, one[0].keywords_auc)
+        if not only_new or None in (one[0].name_auc, one[0].keywords_auc)
     ]
-    names = [
-        name for topic, _, _ in scored for name in (", ".join(topic.keywords[:3]), topic.label)
-    ]
+    names = [name for topic, _, _ in scored for name in (", ".join(topic.keywords[:3]), topic.name)]
     vectors = encode(names) if names else np.empty((0, 0), np.float32)
     topics = list(result.topics)
     for place, (topic, members, others) in enumerate(scored):
@@ -110,11 +108,11 @@ def score_with(result: TopicResult, encode: Encode, *, only_new: bool = False) -
         # Mean wins of each text of the topic, and over each other text, by both names.
         of_keywords, of_label = [(win.mean(axis=1), win.mean(axis=0)) for win in wins]
         topics[topic.topic_id] = dataclasses.replace(
-            topic, label_auc=_with_interval(*of_label), keywords_auc=float(of_keywords[0].mean())
+            topic, name_auc=_with_interval(*of_label), keywords_auc=float(of_keywords[0].mean())
         )
     decisions = tuple(one for one in result.decisions if one.name != "labels_worse")
-    if worse := [topic for topic in topics if topic.is_label_worse]:
-        named = ", ".join(f"{topic.topic_id} {topic.label!r}" for topic in worse)
+    if worse := [topic for topic in topics if topic.is_name_worse]:
+        named = ", ".join(f"{topic.topic_id} {topic.name!r}" for topic in worse)
         message = "Labels that hardly find the texts of their topic, or worse than its keywords: "
         message += f"{named}."
         ids = [topic.topic_id for topic in worse]

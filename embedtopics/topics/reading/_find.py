@@ -200,7 +200,7 @@ def find(
             order = order[row[order] > 0]
         for rank, topic in enumerate(order.tolist(), start=1):
             about = result.topics[topic]
-            line = text, rank, topic, about.label, float(row[topic]), list(about.keywords), by
+            line = text, rank, topic, about.name, float(row[topic]), list(about.keywords), by
             lines.append(line)
 
     names = ["query", "rank", "topic", "label", "similarity", "terms", "by"]
@@ -314,7 +314,7 @@ def sample_documents(
     rows = first_rows[documents[places]]
     corpus = result.corpus.take(rows)
     index = corpus.index
-    labels = [result.topics[t].label if t != NOISE else "" for t in second[places].tolist()]
+    labels = [result.topics[t].name if t != NOISE else "" for t in second[places].tolist()]
 
     columns = {
         "id": string_column(corpus.ids, index),

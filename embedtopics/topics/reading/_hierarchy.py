@@ -66,7 +66,7 @@ def hierarchy(result: TopicResult, *, by: str = "coordinates") -> TopicHierarchy
         upper = np.triu(np.clip(1.0 - topic_cosines(result, by), 0.0, 2.0), 1)
         merges, distances, order = _link(upper + upper.T)
     words = merge_keywords(result, merges)
-    nodes = [TopicNode(t.label, t.size, 1, t.keywords) for t in result.topics]
+    nodes = [TopicNode(t.name, t.size, 1, t.keywords) for t in result.topics]
     # Names of merges differ from those of topics and of other merges.
     parts = [(node.label,) for node in nodes]  # which name a merge without terms
     for left, right in merges.tolist():

@@ -15,14 +15,14 @@ class TopicMark:
     ----------
     topic_id : int
         Id in the edited result.
-    label : str
+    name : str
     keywords : tuple of str
     documents : tuple of str
         Hexadecimal content hashes of central documents of the topic.
     """
 
     topic_id: int
-    label: str
+    name: str
     keywords: tuple[str, ...]
     documents: tuple[str, ...]
 

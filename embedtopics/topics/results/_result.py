@@ -111,7 +111,7 @@ class TopicResult:
 
     def _repr_html_(self) -> str:
         rows = [
-            (t.topic_id, t.size, f"{t.share:.1%}", t.label, ", ".join(t.keywords[:8]))
+            (t.topic_id, t.size, f"{t.share:.1%}", t.name, ", ".join(t.keywords[:8]))
             for t in self.topics
         ]
         frame = pd.DataFrame(rows, columns=["topic", "size", "share", "label", "terms"])
@@ -131,8 +131,8 @@ class TopicResult:
                 lines.append(f"     {theme.share:6.1%}  {theme.label} ({len(theme.topics)} topics)")
             for topic in (self.topics[i] for i in theme.topics):
                 if topic.topic_id < n_topics or topic.topic_id == theme.topics[0]:
-                    terms = ", ".join(w for w in topic.keywords[:8] if w not in topic.label)
-                    lines.append(f"{topic.topic_id:4} {topic.share:6.1%}    {topic.label}: {terms}")
+                    terms = ", ".join(w for w in topic.keywords[:8] if w not in topic.name)
+                    lines.append(f"{topic.topic_id:4} {topic.share:6.1%}    {topic.name}: {terms}")
         lines += ["", *dict.fromkeys(decision.message for decision in self.decisions)]
         return "\n".join(lines)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from embedtopics.protocols import FloatArray
 
 LEAST_AUC = 0.6
-"""AUC below which a label hardly separates the texts of its topic."""
+"""AUC below which a name hardly separates the texts of its topic."""
 
 
 class Reason(IntEnum):
@@ -81,9 +81,9 @@ class Topic:
     Parameters
     ----------
     topic_id : int
-    label : str
-        Displayed name: that of the user, a few keywords, or a phrase that separates the topic's
-        texts better, see `score_labels`.
+    name : str
+        Displayed name: that of the user, or a few keywords. `score_labels` measures how well it
+        finds the topic's texts.
     size : int
         Number of rows in the topic.
     share : float
@@ -97,18 +97,18 @@ class Topic:
     persistence : float
         Stability of the topic in the density hierarchy; NaN if unknown.
     is_named : bool
-        Whether the user gave the label; such a label stays when keywords change.
+        Whether the user gave the name; such a name stays when keywords change.
     is_seeded : bool
         Whether the topic was named before the fit; no automatic step merges or renames it.
-    label_auc : tuple of float or None
-        Area under the ROC curve: how often a text of the topic is nearer to the label than a text
+    name_auc : tuple of float or None
+        Area under the ROC curve: how often a text of the topic is nearer to the name than a text
         of sibling topics, with its 95 % interval. None if not measured.
     keywords_auc : float or None
         The same for the first three keywords.
     """
 
     topic_id: int
-    label: str
+    name: str
     size: int
     share: float
     keywords: tuple[str, ...]
@@ -117,15 +117,15 @@ class Topic:
     persistence: float = float("nan")
     is_named: bool = False
     is_seeded: bool = False
-    label_auc: tuple[float, float, float] | None = None
+    name_auc: tuple[float, float, float] | None = None
     keywords_auc: float | None = None
 
     @property
-    def is_label_worse(self) -> bool:
-        """Whether the label separates the texts worse than the keywords, or hardly at all."""
-        if self.label_auc is None or self.keywords_auc is None:
+    def is_name_worse(self) -> bool:
+        """Whether the name separates the texts worse than the keywords, or hardly at all."""
+        if self.name_auc is None or self.keywords_auc is None:
             return False
-        return self.label_auc[2] < self.keywords_auc or self.label_auc[0] < LEAST_AUC
+        return self.name_auc[2] < self.keywords_auc or self.name_auc[0] < LEAST_AUC
 
 
 @dataclass(frozen=True)

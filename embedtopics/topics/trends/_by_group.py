@@ -83,7 +83,7 @@ def by_group(
     return TopicGroups(
         by=by,
         names=names,
-        labels=tuple(topic.label for topic in result.topics),
+        labels=tuple(topic.name for topic in result.topics),
         counts=rows.counts,
         totals=rows.totals,
         shares=rows.shares,

@@ -176,7 +176,7 @@ class _Targets(NamedTuple):
             parts, names = [_ids(one, n) for one in topics.values()], list(topics)
         else:
             ids = [*range(n), NOISE] if topics is None else _ids(topics, n)
-            labels = [*(topic.label for topic in result.topics), NO_TOPIC]
+            labels = [*(topic.name for topic in result.topics), NO_TOPIC]
             parts, names = [[one] for one in ids], [labels[one] for one in ids]
         sums = np.zeros((n + 1, len(parts)))
         for place, part in enumerate(parts):

@@ -137,7 +137,7 @@ def over_time(
         starts=periods.starts,
         ends=periods.ends,
         time_zone=zone,
-        labels=tuple(topic.label for topic in result.topics),
+        labels=tuple(topic.name for topic in result.topics),
         counts=rows.counts,
         totals=rows.totals,
         n_effective=rows.n_effective,

@@ -56,8 +56,8 @@ def same(one, two, order=None):
         np.testing.assert_array_equal(first, second)
     assert (one.memberships != two.memberships).nnz == 0
     assert (one.topic_terms != two.topic_terms).nnz == 0
-    assert [(t.label, t.size, t.keywords, t.is_seeded, t.is_named) for t in one.topics] == [
-        (t.label, t.size, t.keywords, t.is_seeded, t.is_named) for t in two.topics
+    assert [(t.name, t.size, t.keywords, t.is_seeded, t.is_named) for t in one.topics] == [
+        (t.name, t.size, t.keywords, t.is_seeded, t.is_named) for t in two.topics
     ]
 
 
@@ -155,7 +155,7 @@ def test_anything_that_keeps_the_protocol_guides(toy, fit):
             return {"kind": "halves"}
 
     result = fit(toy, Halves())
-    assert {topic.label for topic in result.topics} == {"even", "odd"}
+    assert {topic.name for topic in result.topics} == {"even", "odd"}
     assert result.decisions[-1].name != "halves" and "halves" in {d.name for d in result.decisions}
 
 

@@ -142,7 +142,7 @@ def by_hand():
 def test_the_topics_are_exactly_the_labels(toy, by_hand, fit):
     never = SimpleNamespace(fit_predict=raising(AssertionError("nothing is to be clustered")))
     result = fit(toy, ManualLabels(by_hand), clusterer=never)
-    names = np.array([*(topic.label for topic in result.topics), ""])
+    names = np.array([*(topic.name for topic in result.topics), ""])
     np.testing.assert_array_equal(names[result.labels], by_hand)
     assert all(topic.is_named and not topic.is_seeded for topic in result.topics)
     assert [topic.size for topic in result.topics] == sorted(
@@ -151,7 +151,7 @@ def test_the_topics_are_exactly_the_labels(toy, by_hand, fit):
     assert (result.reasons[by_hand == ""] == Reason.NOT_LABELED).all()
     assert all(topic.keywords for topic in result.topics)
     note = next(d for d in result.decisions if d.name == "manual_labels")
-    assert note.value == [f"{topic.label} -> {topic.topic_id}" for topic in result.topics]
+    assert note.value == [f"{topic.name} -> {topic.topic_id}" for topic in result.topics]
 
 
 def test_integers_are_numbered_by_size_and_named_by_their_words(toy, fit):

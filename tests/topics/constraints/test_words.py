@@ -84,7 +84,7 @@ def test_a_seed_without_any_document_is_refused_by_name(toy, fit):
 
 
 def anchors(result):
-    return {topic.label: topic for topic in result.topics if topic.is_seeded}
+    return {topic.name: topic for topic in result.topics if topic.is_seeded}
 
 
 @pytest.fixture(scope="module")
@@ -99,10 +99,10 @@ def test_named_topics_and_found_ones_stand_side_by_side(named, toy):
     assert set(anchors(named)) == {"Fruit", "Chess"}
     assert named.n_topics == 3
     for topic in named.topics:
-        theme = {"Fruit": 0, "Chess": 2}.get(topic.label, 1)
+        theme = {"Fruit": 0, "Chess": 2}.get(topic.name, 1)
         assert (themes[named.labels == topic.topic_id] == theme).all()
         assert topic.size > 0.9 * (themes == theme).sum()
-        assert topic.is_seeded == (topic.label in ("Fruit", "Chess")) and not topic.is_named
+        assert topic.is_seeded == (topic.name in ("Fruit", "Chess")) and not topic.is_named
 
 
 def test_a_number_is_the_least_cosine_with_the_best_name(toy, theme_vectors, fit):
@@ -114,7 +114,7 @@ def test_a_number_is_the_least_cosine_with_the_best_name(toy, theme_vectors, fit
     cosines = unit_rows(vectors) @ unit_rows(theme_vectors[[0, 2]]).T
     expected = np.where(cosines.max(axis=1) >= 0.85, cosines.argmax(axis=1), -1)
     assert 0.2 < (expected >= 0).mean() < 0.9
-    order = [topic.label for topic in result.topics]
+    order = [topic.name for topic in result.topics]
     names = np.array([*order, "none"])[result.labels]
     np.testing.assert_array_equal(names, np.array(["Fruit", "Chess", "none"])[expected])
 

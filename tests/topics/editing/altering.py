@@ -10,7 +10,7 @@ def with_anchors(result, *topics):
     return dataclasses.replace(
         result,
         topics=tuple(
-            dataclasses.replace(topic, is_seeded=True, label=f"asked {topic.topic_id}")
+            dataclasses.replace(topic, is_seeded=True, name=f"asked {topic.topic_id}")
             if topic.topic_id in topics
             else topic
             for topic in result.topics

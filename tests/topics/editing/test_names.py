@@ -26,7 +26,7 @@ def label_of_documents(result):
     hashes = result.documents.hashes
     return {
         frozenset(map(tuple, hashes[result.clustering.labels == topic.topic_id].tolist())): (
-            topic.label
+            topic.name
         )
         for topic in result.topics
     }
@@ -78,9 +78,9 @@ def test_automatic_names_follow_an_update_of_the_terms(branched):
     first_word = branched.topics[2].keywords[0]
     updated = update_terms(branched, extra_stop_words=[first_word])
 
-    assert first_word in branched.topics[2].label
-    assert first_word not in updated.topics[2].label
-    assert words_of_label(updated.topics[2].label) >= {
+    assert first_word in branched.topics[2].name
+    assert first_word not in updated.topics[2].name
+    assert words_of_label(updated.topics[2].name) >= {
         word for term in updated.topics[2].keywords[:3] for word in term.split()
     }
 
@@ -90,7 +90,7 @@ def test_the_same_resolution_keeps_names_of_people(branched):
     again = at_resolution(named, named.n_topics)
 
     np.testing.assert_array_equal(again.labels, named.labels)
-    assert [topic.label for topic in again.topics] == [topic.label for topic in named.topics]
+    assert [topic.name for topic in again.topics] == [topic.name for topic in named.topics]
     assert again.topics[1].is_named
     assert "dropped" not in again.history[-1].message
 
@@ -104,12 +104,12 @@ def test_topics_without_new_texts_keep_their_names_in_an_extension(branched, bra
 
     for topic in range(branched.n_topics):
         if topic != 2:
-            assert grown.topics[topic].label == branched.topics[topic].label
-    assert adopt(extension).topics[0].label == branched.topics[0].label
+            assert grown.topics[topic].name == branched.topics[topic].name
+    assert adopt(extension).topics[0].name == branched.topics[0].name
 
 
 def test_topics_are_named_by_their_labels(branched):
-    labels = [topic.label for topic in branched.topics]
+    labels = [topic.name for topic in branched.topics]
 
     def same(one, two):
         assert one.history == two.history
@@ -129,15 +129,15 @@ def test_topics_to_read_are_named_by_their_labels(branched):
     topic = branched.topics[4]
     word = topic.keywords[0]
 
-    by_label = sample_documents(branched, topic.label, strategy="random")
+    by_label = sample_documents(branched, topic.name, strategy="random")
     assert by_label.equals(sample_documents(branched, 4, strategy="random"))
-    for selection in (topic.label, [topic.label], [4, topic.label]):
+    for selection in (topic.name, [topic.name], [4, topic.name]):
         found = concordance(branched, word, topic=selection, n_occurrences=None)
         assert found.equals(concordance(branched, word, topic=4, n_occurrences=None))
 
 
 def test_topics_to_draw_are_named_by_their_labels(branched):
-    drawn = et.plots.terms(branched, topics=[branched.topics[3].label, 1])
+    drawn = et.plots.terms(branched, topics=[branched.topics[3].name, 1])
     assert drawn == et.plots.terms(branched, topics=[3, 1])
     assert et.plots.terms(branched, topics=2) == et.plots.terms(branched, topics=[2])
     for topics in ("nothing", ["nothing"], [0, "0"], [None], 1.5, [-1]):
@@ -154,7 +154,7 @@ def test_what_names_no_topics_to_merge_is_refused(topics, branched):
 
 
 def test_a_label_that_no_topic_has_is_quoted(branched):
-    first = branched.topics[0].label
+    first = branched.topics[0].name
     for edit in (lambda: merge(branched, [first, "Trains"]), lambda: remove(branched, "Trains")):
         with refuses("topics") as refusal:
             edit()
@@ -165,7 +165,7 @@ def test_groups_and_topics_are_not_mixed(branched):
     with refuses("topics"):
         merge(branched, [0, [1, 2]])
     with refuses("topics"):
-        merge(branched, [[0, 1], branched.topics[2].label])
+        merge(branched, [[0, 1], branched.topics[2].name])
 
 
 @pytest.mark.parametrize("labels", [["a", "b"], "a", None, 3])
@@ -176,4 +176,4 @@ def test_new_labels_without_topics_are_refused(labels, branched):
 
 def test_two_labels_for_one_topic_are_refused(branched):
     with refuses("labels"):
-        rename(branched, {0: "a", branched.topics[0].label: "b"})
+        rename(branched, {0: "a", branched.topics[0].name: "b"})

@@ -123,7 +123,7 @@ def test_other_rules_equal_a_fresh_count(english, rules):
 def test_names_and_stability_stay(english):
     named = with_stability(rename(english, {1: "Law"}))
     updated = update_terms(named, extra_stop_words=["court"], ngram_range=(1, 1))
-    assert updated.topics[1].label == "Law" and updated.stability is named.stability
+    assert updated.topics[1].name == "Law" and updated.stability is named.stability
     assert all("court" not in topic.keywords for topic in updated.topics)
 
 

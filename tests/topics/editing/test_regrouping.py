@@ -118,7 +118,7 @@ def test_an_anchor_stays_one_and_keeps_its_name(synthetic):
     result = with_anchors(rename(synthetic, {0: "Named"}), 2, 5)
     merged = merge(result, [0, 2, 3])
     found = merged.topics[merged.history[-1].new_ids[2]]
-    assert found.is_seeded and found.label == "asked 2"
+    assert found.is_seeded and found.name == "asked 2"
     with refuses("topics"):
         merge(result, [2, 5])
     with refuses("topics"):
@@ -477,7 +477,7 @@ def test_names(coarse):
     assert not any(topic.is_named for topic in parted.topics)
     asked = split(with_anchors(coarse, 1), 1, 3)
     heir = asked.topics[asked.history[-1].new_ids[1]]
-    assert heir.label == "asked 1" and heir.is_seeded
+    assert heir.name == "asked 1" and heir.is_seeded
     assert sum(topic.is_seeded for topic in asked.topics) == 1
 
 

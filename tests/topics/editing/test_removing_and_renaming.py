@@ -42,22 +42,22 @@ def test_all_may_be_removed(branched):
 
 def test_names_are_given_and_stay(branched):
     named = rename(branched, {3: "  Late \n trains ", 0: "Été"})
-    assert named.topics[3].label == "Late trains" and named.topics[3].is_named
-    assert named.topics[0].label == "Été" and not named.topics[1].is_named
+    assert named.topics[3].name == "Late trains" and named.topics[3].is_named
+    assert named.topics[0].name == "Été" and not named.topics[1].is_named
     assert named.clustering is branched.clustering and named.topic_terms is branched.topic_terms
     edit = named.history[-1]
     assert edit.parameters == {"labels": {"0": "Été", "3": "Late trains"}}
     assert edit.new_ids == tuple(range(branched.n_topics))
     later = remove(named, 1)
     ids = later.history[-1].new_ids
-    assert [later.topics[ids[t]].label for t in (0, 3)] == ["Été", "Late trains"]
+    assert [later.topics[ids[t]].name for t in (0, 3)] == ["Été", "Late trains"]
     fewer = reduce(named, 3)
-    assert {"Été"} <= {topic.label for topic in fewer.topics}
+    assert {"Été"} <= {topic.name for topic in fewer.topics}
 
 
 def test_a_function_names_the_topics(synthetic):
     named = rename(synthetic, lambda topic: f"{topic.topic_id}: {topic.keywords[0]}")
-    assert [t.label for t in named.topics] == [
+    assert [t.name for t in named.topics] == [
         f"{t.topic_id}: {t.keywords[0]}" for t in synthetic.topics
     ]
     assert all(t.is_named for t in named.topics)
@@ -68,14 +68,14 @@ def test_a_function_names_the_topics(synthetic):
 def test_one_name_for_each_and_two_may_swap_them(synthetic):
     labels = [f"name {i}" for i in range(6)]
     named = rename(synthetic, dict(enumerate(labels)))
-    assert [topic.label for topic in named.topics] == labels
-    one, two = synthetic.topics[0].label, synthetic.topics[1].label
+    assert [topic.name for topic in named.topics] == labels
+    one, two = synthetic.topics[0].name, synthetic.topics[1].name
     swapped = rename(synthetic, {0: two, 1: one})
-    assert [topic.label for topic in swapped.topics[:2]] == [two, one]
+    assert [topic.name for topic in swapped.topics[:2]] == [two, one]
 
 
 def test_bad_names(synthetic):
-    taken = synthetic.topics[4].label
+    taken = synthetic.topics[4].name
     alone = ({0: name} for name in ("", " \n", "\u200b", None, 5, b"x", taken))
     for labels in (*alone, {0: "a", 2: "a"}, {0: "a", 2: " a "}):
         with refuses("label"):

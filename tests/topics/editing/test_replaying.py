@@ -78,7 +78,7 @@ def test_topics_are_found_by_their_documents(branched, refitted):
     done = topics.replay(refitted, edited)
     assert done.n_topics == refitted.n_topics - 1
     named = next(topic for topic in done.topics if topic.is_named)
-    assert named.label == "Named"
+    assert named.name == "Named"
     assert set(named.keywords) & set(branched.topics[3].keywords)
     merged = {d for m in edited.history[1].marks for d in m.documents}
     held = [f"{a:016x}{b:016x}" in merged for a, b in done.documents.hashes.tolist()]
@@ -116,7 +116,7 @@ def test_a_topic_that_is_missing_is_named(branched):
     with pytest.raises(InputError, match="Volcanoes"):
         topics.replay(branched, edits)
     done = topics.replay(branched, edits, missing="skip")
-    assert done.topics[0].label == "Kept" and len(done.history) == 1
+    assert done.topics[0].name == "Kept" and len(done.history) == 1
     missing, left_out = [d for d in done.decisions if d.name == "replay"]
     assert missing.value == 1 and "Volcanoes" in missing.message
     assert left_out.value == 2 and "it is a remark" in left_out.message

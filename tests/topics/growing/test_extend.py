@@ -122,7 +122,7 @@ def test_the_order_of_the_rows_does_not_matter(split, extension):
     one, two = extension, extend(result, [texts[i] for i in order], embeddings=vectors[order])
     for name in ("map", "embeddings", "coordinates"):
         np.testing.assert_array_equal(getattr(one.result, name), getattr(two.result, name))
-    assert [t.label for t in one.result.topics] == [t.label for t in two.result.topics]
+    assert [t.name for t in one.result.topics] == [t.name for t in two.result.topics]
     assert str(one) == str(two)
 
 

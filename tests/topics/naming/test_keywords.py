@@ -36,7 +36,7 @@ def test_with_keywords_changes_only_the_words(result):
     for topic, row in zip(changed.topics, lists, strict=True):
         assert topic.keywords == tuple(term for term, _ in row)
         assert topic.weights == tuple(score for _, score in row)
-        assert topic.label.startswith(", ".join(topic.keywords[:3]))
+        assert topic.name.startswith(", ".join(topic.keywords[:3]))
     assert changed.clustering is result.clustering and changed.topic_terms is result.topic_terms
     assert [t.size for t in changed.topics] == [t.size for t in result.topics]
     edit = changed.history[-1]
@@ -48,7 +48,7 @@ def test_names_stay_distinct_and_some_topics_may_be_left_out(result):
     lists = [row[::-1] for row in lists_of(result)]
     taken = ", ".join(term for term, _ in lists[2][:3])
     named = topics.rename(result, {4: taken})
-    labels = [topic.label for topic in topics.with_keywords(named, lists).topics]
+    labels = [topic.name for topic in topics.with_keywords(named, lists).topics]
     assert labels[4] == taken and len(set(labels)) == len(labels)
     some = topics.with_keywords(named, {1: lists[1], 3: []})
     assert some.topics[1].keywords == tuple(term for term, _ in lists[1])

@@ -76,9 +76,9 @@ def named(result, answer, **parameters):
 
 def test_names_edit_and_record(result):
     found, server = named(result, echo)
-    assert [t.label for t in found.topics] == expected_names(result)
+    assert [t.name for t in found.topics] == expected_names(result)
     assert all(t.is_named for t in found.topics)
-    assert [t.label for t in result.topics] != expected_names(result)  # nothing was mutated
+    assert [t.name for t in result.topics] != expected_names(result)  # nothing was mutated
     edit = found.history[-1]
     assert edit.name == "rename" and "named by m" in edit.message
     assert edit.parameters == {
@@ -135,14 +135,14 @@ def test_what_a_damaged_record_lacks_is_asked_again(single):
         damaged.append(json.dumps(line | {"name": "Another name"}))  # its checksum tells
         for text in damaged:
             Path("names.jsonl").write_text(text, "utf-8")
-            assert name(single, server.url).topics[0].label == expected_names(single)[0]
+            assert name(single, server.url).topics[0].name == expected_names(single)[0]
         assert server.n_calls == 1 + len(damaged)
 
 
 def test_given_names_and_anchors_stay(result):
     known = with_anchors(topics.rename(result, {0: "Mine"}), 1)
     found, server = named(known, echo)
-    assert [t.label for t in found.topics][:2] == ["Mine", "asked 1"] and server.n_calls == 2
+    assert [t.name for t in found.topics][:2] == ["Mine", "asked 1"] and server.n_calls == 2
 
 
 def test_prompts_hold_terms_and_documents(result):
@@ -168,12 +168,12 @@ def test_a_name_that_a_reader_takes_for_another_gets_a_term(result):
     answers = ["Straßen-News", "strassen news!", "STRASSEN\u00a0ＮEWS", "Straßen-New"]
     found, _ = named(result, for_each_topic(result, answers))
     terms = [topic.keywords[0] for topic in result.topics]
-    assert [topic.label for topic in found.topics] == [
+    assert [topic.name for topic in found.topics] == [
         answers[0], f"strassen news! ({terms[1]})", f"STRASSEN ＮEWS ({terms[2]})", answers[3],
     ]  # fmt: skip
     taken = topics.rename(result, {0: "Mine"})
     found, _ = named(taken, lambda body, n: said("mine"))
-    assert found.topics[0].label == "Mine" and found.topics[2].label == f"mine ({terms[2]})"
+    assert found.topics[0].name == "Mine" and found.topics[2].name == f"mine ({terms[2]})"
 
 
 REASONS = {
@@ -230,8 +230,8 @@ def for_topic_1(result, made):
 
 def check_only_topic_1_failed(result, found, reason):
     expected = expected_names(result)
-    expected[1] = result.topics[1].label
-    assert [t.label for t in found.topics] == expected
+    expected[1] = result.topics[1].name
+    assert [t.name for t in found.topics] == expected
     assert [t.is_named for t in found.topics] == [True, False, True, True]
     failed = decision(found, "not_named")
     assert failed.value == ["1"] and "1 (" in failed.message and reason in failed.message
@@ -248,14 +248,14 @@ def test_names_are_undressed(single):
         ("Économie « verte » — 東京", "Économie « verte » — 東京"),
     ):
         found, _ = named(single, lambda body, n, made=made: said(made), record=None)
-        assert found.topics[0].label == expected
+        assert found.topics[0].name == expected
     assert not Path("names.jsonl").exists()
 
 
 def test_a_busy_endpoint_is_asked_again_and_then_given_up(result, single):
     busy = [(429, {"Retry-After": "0.01"}, {"error": "busy"}), (503, {}, b"")]
     found, server = named(single, lambda body, n: busy[n] if n < len(busy) else echo(body, n))
-    assert found.topics[0].label == expected_names(single)[0] and server.n_calls == 3
+    assert found.topics[0].name == expected_names(single)[0] and server.n_calls == 3
     (line,) = lines_of()
     assert line["error"] is None
     found, server = named(result, for_topic_1(result, lambda: (503, {}, b"down")))
@@ -354,7 +354,7 @@ def test_nothing_for_this_machine_goes_through_a_proxy(single, monkeypatch):
         monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1"))
         found = name(single, server.url)
         assert proxy.n_calls == 0 and server.n_calls == 1
-        assert found.topics[0].label == expected_names(single)[0]
+        assert found.topics[0].name == expected_names(single)[0]
         # To other machines a proxy is the way, and gets no key that nobody gave it.
         name(single, "http://example.invalid/v1")
         assert proxy.n_calls == 1 and "Authorization" not in proxy.headers[0]

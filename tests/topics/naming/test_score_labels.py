@@ -51,8 +51,8 @@ def result():
     made = make_result(400, 6)
     plain = unique_labels([topic.keywords for topic in made.topics])
     topics_of = [
-        dataclasses.replace(topic, label=label, is_named=False)
-        for topic, label in zip(made.topics, plain, strict=True)
+        dataclasses.replace(topic, name=name, is_named=False)
+        for topic, name in zip(made.topics, plain, strict=True)
     ]
     return dataclasses.replace(made, topics=tuple(topics_of))
 
@@ -62,7 +62,7 @@ def test_scores_are_areas_under_the_roc_curve(result):
     scored = score_with(result, encode)
     means, labels = row_centroids(result), result.clustering.labels
     for topic, before in zip(scored.topics, result.topics, strict=True):
-        assert topic.label == before.label
+        assert topic.name == before.name
         near = np.argsort(-(means @ means[topic.topic_id]), kind="stable")
         near = [other for other in near if other != topic.topic_id][:N_SIBLINGS]
         own = np.flatnonzero(labels == topic.topic_id)[:N_TEXTS]
@@ -72,8 +72,8 @@ def test_scores_are_areas_under_the_roc_curve(result):
         truth = np.repeat([1, 0], [len(own), len(others)])
         expected = roc_auc_score(truth, vectors @ encode([keywords_of(topic)])[0])
         assert topic.keywords_auc == pytest.approx(expected)
-        assert topic.label_auc[0] == pytest.approx(expected)
-        assert topic.label_auc[1] < expected < topic.label_auc[2]
+        assert topic.name_auc[0] == pytest.approx(expected)
+        assert topic.name_auc[1] < expected < topic.name_auc[2]
 
 
 def test_the_standard_error_is_that_of_resampling():
@@ -97,31 +97,31 @@ def test_names_that_were_given_stay_and_are_marked_where_they_are_worse(result):
     good = {keywords_of(topic): topic.topic_id for topic in result.topics} | {"Fitting": 1}
     named = topics.rename(result, {0: "Zebra", 1: "Fitting"})
     scored = score_with(named, encode_with(result, good))
-    assert [topic.label for topic in scored.topics[:2]] == ["Zebra", "Fitting"]
-    assert [topic.is_label_worse for topic in scored.topics[:3]] == [True, False, False]
+    assert [topic.name for topic in scored.topics[:2]] == ["Zebra", "Fitting"]
+    assert [topic.is_name_worse for topic in scored.topics[:3]] == [True, False, False]
     assert scored.decisions[-1].name == "labels_worse" and scored.decisions[-1].value == [0]
     table = topics.table(scored)
     assert table["label_worse"].tolist()[:3] == [True, False, False]
-    assert table["label_auc"][1] == scored.topics[1].label_auc[0]
+    assert table["name_auc"][1] == scored.topics[1].name_auc[0]
     assert np.isnan(table["keywords_auc"].iloc[-1]) and table["topic"].iloc[-1] == -1
-    assert "label_auc" not in topics.table(result)
+    assert "name_auc" not in topics.table(result)
 
 
 def test_scores_stay_with_what_they_are_of(result, tmp_path):
-    label = result.topics[2].label
+    label = result.topics[2].name
     scored = score_with(topics.rename(result, {3: "Given"}), encode_with(result, {label: 2}))
     loaded = et.TopicResult.load(scored.save(tmp_path / "scored"))
     assert loaded.topics == scored.topics
     merged = topics.merge(scored, [[0, 1]])
-    again = next(topic for topic in merged.topics if topic.label == "Given")
-    assert again.label_auc == scored.topics[3].label_auc
-    scores = {topic.label: topic.label_auc for topic in scored.topics}
-    assert all(topic.label_auc == scores.get(topic.label) for topic in merged.topics)
+    again = next(topic for topic in merged.topics if topic.name == "Given")
+    assert again.name_auc == scored.topics[3].name_auc
+    scores = {topic.name: topic.name_auc for topic in scored.topics}
+    assert all(topic.name_auc == scores.get(topic.name) for topic in merged.topics)
     shorter = topics.update_terms(scored, stop_words=[scored.topics[2].keywords[0]])
-    assert shorter.topics[2].label_auc is None and shorter.topics[2].label != label
-    assert shorter.topics[3].label_auc == scored.topics[3].label_auc
+    assert shorter.topics[2].name_auc is None and shorter.topics[2].name != label
+    assert shorter.topics[3].name_auc == scored.topics[3].name_auc
     renamed = topics.rename(scored, {2: "Other"})
-    assert renamed.topics[2].label_auc is None
+    assert renamed.topics[2].name_auc is None
     assert renamed.topics[2].keywords_auc == scored.topics[2].keywords_auc
 
 
@@ -137,7 +137,7 @@ def test_edits_score_what_they_change_while_the_encoder_is_at_hand(tmp_path):
     fitted = model.fit(rows).result_
 
     def scores(result):
-        return [(topic.label_auc, topic.keywords_auc) for topic in result.topics]
+        return [(topic.name_auc, topic.keywords_auc) for topic in result.topics]
 
     for edited in (
         topics.merge(fitted, [[0, 1]]),
@@ -157,7 +157,7 @@ def test_few_texts_and_single_topics_have_no_score():
     small = make_result(3 * MIN_TEXTS, 6)
     for topic in score_with(small, encode_with(small)).topics:
         n_own = int((small.clustering.labels == topic.topic_id).sum())
-        assert (topic.label_auc is None) == (n_own < MIN_TEXTS)
+        assert (topic.name_auc is None) == (n_own < MIN_TEXTS)
 
 
 def test_an_encoder_is_needed(result):
@@ -171,8 +171,8 @@ def test_a_fit_that_encodes_scores_whatever_the_order_of_the_rows():
     model = et.TopicModel("lsa", n_topics=4, languages=["en"], random_state=0)
     one = model.fit(rows).result_.topics
     two = model.fit([rows[i] for i in order]).result_.topics
-    assert [t.label for t in one] == [t.label for t in two]
+    assert [t.name for t in one] == [t.name for t in two]
     for first, second in zip(one, two, strict=True):
-        assert first.label_auc == pytest.approx(second.label_auc, abs=0.01)
-        assert first.label_auc[1] <= first.label_auc[0] <= first.label_auc[2]
-        assert not first.is_named and not first.is_label_worse
+        assert first.name_auc == pytest.approx(second.name_auc, abs=0.01)
+        assert first.name_auc[1] <= first.name_auc[0] <= first.name_auc[2]
+        assert not first.is_named and not first.is_name_worse

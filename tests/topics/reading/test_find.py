@@ -41,7 +41,7 @@ def test_similarity_is_the_cosine_with_the_weighted_centroid(branched):
         best = np.argsort(-oracle[place])[:4]
         assert rows["topic"].tolist() == best.tolist() and rows["rank"].tolist() == [1, 2, 3, 4]
         np.testing.assert_allclose(rows["similarity"], oracle[place][best], atol=1e-6)
-        assert rows["label"].tolist() == [branched.topics[t].label for t in best]
+        assert rows["label"].tolist() == [branched.topics[t].name for t in best]
     assert (found["by"] == "embeddings").all()
     assert found["terms"][0] == list(branched.topics[found["topic"][0]].keywords)
 
@@ -149,7 +149,7 @@ def test_boundary_tells_the_other_topic(fan):
     np.testing.assert_allclose(found["second_share"], [0.45, 0.3, 0.2])
     np.testing.assert_allclose(found["membership"], [0.55, 0.6, 0.7])
     assert (found["second_topic"] == 1).all()
-    assert (found["second_label"] == fan.topics[1].label).all()
+    assert (found["second_label"] == fan.topics[1].name).all()
     alone = sample_documents(fan, 0, strategy="boundary", n_documents=10).loc[[1, 5]]
     assert alone["second_topic"].tolist() == [-1, -1] and alone["second_label"].tolist() == ["", ""]
 

@@ -189,7 +189,7 @@ def test_text_has_every_node_once():
     assert lines[0] == f"{tree.nodes[22].label} · {tree.nodes[22].size:,}"
     shown = [line.lstrip("│ ├└─") for line in lines if "[" in line]
     topics_ = [(t, result.topics[t]) for t in tree.order]
-    assert shown == [f"[{t}] {topic.label} · {topic.size:,}" for t, topic in topics_]
+    assert shown == [f"[{t}] {topic.name} · {topic.size:,}" for t, topic in topics_]
     merges = {f"{node.label} · {node.size:,}" for node in tree.nodes[12:]}
     assert {line.lstrip("│ ├└─") for line in lines} >= merges
 

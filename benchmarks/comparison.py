@@ -108,7 +108,7 @@ def record(corpus: LabelledCorpus, result: Comparison, estimated: float) -> dict
     dict of str
         What JSON can hold; what is unknown is None.
     """
-    n_documents = len(result.documents)
+    n_documents = len(result.distinct)
     encoders = []
     for view in result.encoders:
         is_estimate = math.isnan(view.seconds)

@@ -105,7 +105,7 @@ def measure(options: Options) -> dict[str, Any]:
         ):  # fmt: skip
             begin = time.process_time()
             path = report.write_report(result, folder / "page.html")
-            row = {"page": kind, "painter": painter, "n_documents": len(result.documents)}
+            row = {"page": kind, "painter": painter, "n_documents": len(result.distinct)}
             row["writing_s"] = time.process_time() - begin
             row["megabytes"] = path.stat().st_size / 1e6
             row |= _opened(path, folder, painter)
@@ -168,7 +168,7 @@ def make_result(texts: list[str], *, with_texts: bool = True) -> TopicResult:
     sizes = np.bincount(labels, minlength=N_TOPICS).tolist()
     return TopicResult(
         corpus=corpus,
-        documents=documents,
+        distinct=documents,
         embeddings=none,
         graph=NeighborGraph(np.zeros((n_documents, 1), np.int32), none),
         coordinates=none,

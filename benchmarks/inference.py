@@ -294,7 +294,7 @@ def _politics(n_draws: int) -> Iterator[dict[str, Any]]:
     rows = pd.DataFrame({"y": (np.array(corpus.classes) == "politics").astype(int)})
     rows["x"] = np.log1p([len(text) for text in corpus.texts])
     result = TopicModel(random_state=0).fit(corpus.texts, embeddings=corpus.embeddings).result_
-    document = result.documents.of_row
+    document = result.distinct.of_row
     tables = {name: np.bincount(result.labels[is_in], minlength=result.n_topics)
               for name, is_in in ((one, (np.array(corpus.classes) == one) & (result.labels >= 0))
                                   for one in ("politics", "business"))}  # fmt: skip

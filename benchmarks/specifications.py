@@ -71,7 +71,7 @@ def _simulated(name: str, draws: int) -> list[dict[str, Any]]:
     main, n = results[0], len(results) - 1  # the last is the main study again
     of_main = [Match.of(main, one) for one in results[:n]]
     labels = [
-        np.where(one.documents.of_row >= 0, match.topic[one.labels], -1)
+        np.where(one.distinct.of_row >= 0, match.topic[one.labels], -1)
         for one, match in zip(results[:n], of_main, strict=True)
     ]
     # In a topic of the class if most of its texts are of the class.

@@ -124,7 +124,7 @@ def ward_of_coordinates(case: Case, n_topics: int) -> np.ndarray:
     """Ward's tree of all documents in the coordinates of embedtopics, linked by its graph."""
     from scipy.sparse import csr_matrix
 
-    graph, of_row = case.result.graph, case.result.documents.of_row
+    graph, of_row = case.result.graph, case.result.distinct.of_row
     n_documents, k = graph.indices.shape
     starts = np.repeat(np.arange(n_documents), k)
     links = csr_matrix(
@@ -140,7 +140,7 @@ def leiden(case: Case, n_topics: int) -> np.ndarray:
     import igraph
     import leidenalg
 
-    graph, of_row = case.result.graph, case.result.documents.of_row
+    graph, of_row = case.result.graph, case.result.distinct.of_row
     starts = np.repeat(np.arange(len(graph)), graph.k)
     edges = np.stack([starts, graph.indices.ravel()], axis=1).tolist()
     weights = np.maximum(graph.similarities.ravel(), 1e-6).tolist()
@@ -175,7 +175,7 @@ def evoc(case: Case, n_topics: int) -> np.ndarray:
 
 
 def _coordinates(case: Case) -> np.ndarray:
-    return case.result.coordinates[case.result.documents.of_row]
+    return case.result.coordinates[case.result.distinct.of_row]
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ class Fit:
     @property
     def vectors(self) -> np.ndarray:
         """The vector of each text, (n_texts, n_dimensions)."""
-        return self.result.embeddings[self.result.documents.of_row]
+        return self.result.embeddings[self.result.distinct.of_row]
 
 
 @cache

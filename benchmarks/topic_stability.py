@@ -78,10 +78,10 @@ def _case(corpus: LabelledCorpus) -> dict[str, Any]:
     begin = time.perf_counter()
     refits = cold_refits(result, corpus.texts, corpus.embeddings, range(N_REFITS))
     seconds_of_refit = (time.perf_counter() - begin) / N_REFITS
-    cold = compare(result.clustering.labels, refits, result.documents.weights)
+    cold = compare(result.clustering.labels, refits, result.distinct.weights)
     return {
         "corpus": corpus.name,
-        "n_documents": len(result.documents),
+        "n_documents": len(result.distinct),
         "n_topics": result.n_topics,
         **_figures(measured),
         "cold": _figures(cold),
@@ -127,7 +127,7 @@ def cold_refits(
     list of int32 ndarray of shape (n_documents,)
         Topics of each refit; -2 for documents that it did not get.
     """
-    documents = result.documents
+    documents = result.distinct
     half = len(documents) // 2
     size = max(2, round(result.settings["min_cluster_size"] / 2))
     found = []

@@ -125,7 +125,7 @@ def saved_arrays(path):
 
 def topic_counts(result):
     """Return how often each term stands in the rows of each topic."""
-    labels, weights = result.clustering.labels, result.documents.weights
+    labels, weights = result.clustering.labels, result.distinct.weights
     return count_by_topic(result.term_counts.counts, labels, result.n_topics, weights)
 
 
@@ -163,7 +163,7 @@ def make_result(
     probabilities = np.where(in_core, np.exp(-0.3 * spread[draft]), 0.0).astype(np.float32)
     result = TopicResult(
         corpus=corpus,
-        documents=documents,
+        distinct=documents,
         embeddings=_embed(positions[draft]),
         graph=_neighbors(_embed(positions[draft])),
         coordinates=positions[draft],
@@ -324,7 +324,7 @@ def _topics(labels, sizes, probabilities, documents, topic_terms, terms):
 def with_stability(result, recurrence=None, chance=None):
     """Return the result as if its stability was measured: topics come back, or as often as told."""
     recurrence = np.ones(result.n_topics) if recurrence is None else np.array(recurrence)
-    agreement = np.ones(len(result.documents), dtype=np.float32)
+    agreement = np.ones(len(result.distinct), dtype=np.float32)
     measured = Stability(
         recurrence, recurrence - 0.1, recurrence + 0.05, agreement, np.array([0.4, 0.6]), 3, chance
     )
@@ -350,7 +350,7 @@ def make_comparison(n_documents=300, n_groups=4, n_encoders=3, seed=0, texts=(),
     pairs = list(combinations(range(n_encoders), 2))
     comparison = Comparison(
         corpus=result.corpus,
-        documents=result.documents,
+        distinct=result.distinct,
         encoders=tuple(encoders),
         groups=result.clustering.labels,
         group_names=tuple(_STEMS[g % len(_STEMS)] for g in range(n_groups)),

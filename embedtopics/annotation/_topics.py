@@ -43,7 +43,7 @@ class TopicStudy(AnnotationProject):
         InputError
             A stratum (the topics, their border, the rest) has fewer than two answers.
         """
-        distinct = self.result.documents
+        distinct = self.result.distinct
         document = distinct.of_row
         coded = dict(zip(self.corpus.ids, self.labels(), strict=True))
         of_document = [coded.get(self.result.corpus.ids[row]) for row in distinct.first_rows]
@@ -103,7 +103,7 @@ def code_topic(
 
     n_drawn = allocate(n_texts, sizes, EXPECTED)
     seed = resolve_seed(random_state)
-    keys = [f"{a:016x}{b:016x}" for a, b in result.documents.hashes.tolist()]
+    keys = [f"{a:016x}{b:016x}" for a, b in result.distinct.hashes.tolist()]
     order = np.argsort(permanent_numbers(keys, seed, "count"), kind="stable")
     drawn = [order[strata[order] == stratum][:n] for stratum, n in enumerate(n_drawn)]
     documents = np.sort(np.concatenate(drawn))
@@ -113,7 +113,7 @@ def code_topic(
         Label("no", "n", f"The text is not about {concept}."),
     ]
     study = TopicStudy(
-        result.corpus.take(result.documents.first_rows[documents]),
+        result.corpus.take(result.distinct.first_rows[documents]),
         labels,
         folder,
         encoder=np.asarray(result.embeddings[documents]),

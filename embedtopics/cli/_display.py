@@ -123,10 +123,10 @@ def print_topics(result: TopicResult, *, most: int = 25) -> None:
     columns = [(name, "number") for name in ("topic", "texts", "share")]
     columns += [("recurs", "number")] * recurs + [("label and terms", "words")]
     by_id: dict[Any, Any] = {row.topic: row for row in frame.itertuples()}
-    shown = {theme.topics[0] for theme in result.themes} | set(range(most))
+    shown = {theme.topics[0] for theme in result._themes} | set(range(most))
     rows, styles = [], []
-    for theme in result.themes:
-        if len(result.themes) < result.n_topics:
+    for theme in result._themes:
+        if len(result._themes) < result.n_topics:
             heading = f"{theme.label} ({spell_count(len(theme.topics), 'topic', 'topics')})"
             cells = ["", f"{theme.size:,}", f"{theme.share:.1%}", *[""] * recurs]
             rows.append([*cells, heading])

@@ -275,7 +275,7 @@ def _print_comparison(result: Comparison) -> None:
     """Print the scores, the overlap of neighbours, and where the encoders differ most."""
     from embedtopics.comparison._tables import move_table, overlap_table
 
-    show.say(f"{len(result.documents):,} texts, grouped by {show.printable(result.grouped_by)}\n")
+    show.say(f"{len(result.distinct):,} texts, grouped by {show.printable(result.grouped_by)}\n")
     _print_measures(result)
     typer.echo()
     for row in overlap_table(result).to_dict("records"):

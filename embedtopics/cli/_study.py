@@ -58,7 +58,7 @@ def study(
     main = _fit(corpus, {name: values[0] for name, values in choices.items()})
     answers = specifications(corpus, **choices, question=content["question"], main=main)
 
-    texts_digest = hashlib.sha256(main.documents.hashes.tobytes()).hexdigest()
+    texts_digest = hashlib.sha256(main.distinct.hashes.tobytes()).hexdigest()
     departures = [*_departures(plan, content, first, texts_digest), *_missed_numbers(answers)]
     hypotheses = [_tested(answers, hypothesis) for hypothesis in content.get("hypotheses", ())]
 

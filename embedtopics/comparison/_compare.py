@@ -202,7 +202,7 @@ def compare(
         for v, graph, places in zip(vectors, graphs, maps, strict=True)
     )
     result = Comparison(
-        corpus=corpus, documents=documents, encoders=views, groups=groups.of_document,
+        corpus=corpus, distinct=documents, encoders=views, groups=groups.of_document,
         group_names=groups.names, grouped_by=groups.grouped_by, scores=scores, overlaps=overlaps,
         moves=moves, decisions=tuple(decisions),
         settings={"encoders": names, "k": k, "n_moves": n_moves,

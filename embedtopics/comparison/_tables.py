@@ -249,7 +249,7 @@ def overlap_table(result: Comparison) -> pd.DataFrame:
     import pandas as pd
 
     n_resamples, seed = result.settings["n_resamples"], result.settings["seed"]
-    n_documents, k = len(result.documents), result.encoders[0].graph.k
+    n_documents, k = len(result.distinct), result.encoders[0].graph.k
     chance = chance_overlap(n_documents, k)
     rows = []
     for overlap in result.overlaps:
@@ -289,7 +289,7 @@ def move_table(result: Comparison, *, n_characters: int = 160) -> pd.DataFrame:
     corpus = result.corpus
     rows = []
     for move in sorted(result.moves, key=lambda move: (move.first, move.second)):
-        row = int(result.documents.first_rows[move.document])
+        row = int(result.distinct.first_rows[move.document])
         group = int(result.groups[move.document])
         names = result.names[move.first], result.names[move.second]
         place = row, corpus.ids[row], result.group_names[group] if group >= 0 else ""

@@ -128,7 +128,7 @@ class Comparison:
     Parameters
     ----------
     corpus : Corpus
-    documents : DistinctDocuments
+    distinct : DistinctDocuments
         Distinct documents. All arrays have one row for each, in this order.
     encoders : tuple of EncoderView
     groups : int32 ndarray of shape (n_documents,)
@@ -162,7 +162,7 @@ class Comparison:
     """
 
     corpus: Corpus
-    documents: DistinctDocuments
+    distinct: DistinctDocuments
     encoders: tuple[EncoderView, ...]
     groups: Int32Array
     group_names: tuple[str, ...]
@@ -185,7 +185,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         return (
-            f"Comparison({', '.join(self.names)}: {len(self.documents):,} texts, "
+            f"Comparison({', '.join(self.names)}: {len(self.distinct):,} texts, "
             f"{len(self.group_names)} groups by {self.grouped_by})"
         )
 

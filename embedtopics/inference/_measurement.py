@@ -369,8 +369,8 @@ class Measurement:
         if not ids or not all(topic in range(result.n_topics) for topic in ids):
             raise InputError("topics", f"ids of topics, 0 to {result.n_topics - 1}", topics)
 
-        rows = np.flatnonzero(result.documents.of_row >= 0)
-        document = result.documents.of_row[rows]
+        rows = np.flatnonzero(result.distinct.of_row >= 0)
+        document = result.distinct.of_row[rows]
         values = list(
             align_values(gold, result.corpus, "gold", "one value for each row of the corpus")
         )

@@ -77,7 +77,7 @@ def sizes(result: TopicResult) -> Figure:
 
 def _size_bars(result: TopicResult) -> list[tuple[str, int, str, str]]:
     """Return the name, length, colour and text of each bar from top to bottom."""
-    of_row = result.documents.of_row
+    of_row = result.distinct.of_row
     n_empty = int(np.sum(of_row < 0))
     n_text = len(of_row) - n_empty
     n_noise = int(np.sum(result.labels == NOISE)) - n_empty

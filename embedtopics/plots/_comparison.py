@@ -78,10 +78,10 @@ def comparison(result: Comparison, *, width: int | None = None) -> Figure:
     present = [g for g in range(NOISE, len(result.group_names)) if np.any(result.groups == g)]
     shape = float(np.clip((high - low)[1] / (high - low)[0], 0.72, 1.05))
     figure, panel_size = _panels(result, rows, len(present), width, shape)
-    hover = hover_texts(result.corpus.texts, result.documents)
+    hover = hover_texts(result.corpus.texts, result.distinct)
     colors = [*group_colors(result), NOISE_COLOR]
     names = [*result.group_names, "No group"]
-    n_documents = max(len(result.documents), 1)
+    n_documents = max(len(result.distinct), 1)
     largest = float(np.clip(11.0 - 2.0 * np.log10(n_documents), 2.5, 8.0))
     traces, notes = [], []
     for panel, view in enumerate(result.encoders):

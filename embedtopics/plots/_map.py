@@ -74,7 +74,7 @@ def map(
     anchors = densest_points(result.map, labels, result.n_topics)
     colors = [*pale(spread_colors(anchors), result), NOISE_COLOR]
     names = [*(topic.name for topic in result.topics), "No topic"]
-    hover = hover_texts(result.corpus.texts, result.documents, repeats=True)
+    hover = hover_texts(result.corpus.texts, result.distinct, repeats=True)
     largest = float(np.clip(13.0 - 2.2 * np.log10(max(len(labels), 1)), 3.0, 9.0))
     traces = []
     for topic_id in range(NOISE, result.n_topics):

@@ -32,7 +32,7 @@ _part = partial(fill, "comparison.html")
 def comparison_html(result: Comparison, *, title: str | None = None) -> str:
     """Return a comparison as a self-contained HTML page: linked maps, and its tables below."""
     sizes = np.bincount(
-        result.groups + 1, weights=result.documents.weights, minlength=len(result.group_names) + 1
+        result.groups + 1, weights=result.distinct.weights, minlength=len(result.group_names) + 1
     )
     n_encoders, k = len(result.encoders), min(view.graph.k for view in result.encoders)
     on = f"{spell_count(n_encoders, 'encoder', 'encoders')} on"
@@ -147,7 +147,7 @@ def _difference(row: Mapping[Hashable, Any] | None) -> str:
 
 def _overlaps(result: Comparison, k: int) -> list[Section]:
     """Return the overlap of the `k` neighbours of every two encoders."""
-    n_others = max(len(result.documents) - 1, 1)
+    n_others = max(len(result.distinct) - 1, 1)
     by_chance = chance_overlap(n_others + 1, max(min(k, n_others), 1))
     chance = [f"{value:.3f}" if value >= 0.001 else "below 0.001" for value in by_chance]
     rows = []
@@ -182,11 +182,11 @@ def _histogram(values: FloatArray) -> str:
 def _moves(result: Comparison) -> list[Section]:
     """Return the documents with the largest changes of neighbours, and their terms."""
     tables: list[str] = []
-    has_text = result.documents.of_row >= 0
+    has_text = result.distinct.of_row >= 0
     for (first, second), moves in groupby(result.moves, key=lambda move: (move.first, move.second)):
         rows = []
         for move in moves:
-            row = int(result.documents.first_rows[move.document])
+            row = int(result.distinct.first_rows[move.document])
             words, place = text(result.corpus.texts[row], 140), has_text[:row].sum()
             document = _part("document", row=place, words=words)
             overlap = f'<span class="nowrap">{move.jaccard:.0%}</span>'

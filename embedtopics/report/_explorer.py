@@ -96,7 +96,7 @@ def _widget() -> Any:
             row_of = {
                 id: row
                 for row, id in enumerate(self._result.corpus.ids)
-                if self._result.documents.of_row[row] >= 0
+                if self._result.distinct.of_row[row] >= 0
             }
             rows = set()
             for place, id in enumerate(map(str, ids)):
@@ -120,7 +120,7 @@ def explorer_html(
         labels=result.clustering.labels,
         names=[(topic.name, topic.size) for topic in result.topics],
         colors=topic_colors(result),
-        themes=result.themes if len(result.themes) < result.n_topics else (),
+        themes=result._themes if len(result._themes) < result.n_topics else (),
     )
     figures = [("Topics", f"{result.n_topics:,}"), ("In a topic", f"{result.coverage:.1%}")]
     if result.stability is not None and len(result.stability.adjusted_rand):
@@ -139,7 +139,7 @@ def linked_page(
     content: Content, figures: Sequence[tuple[str, str]], sections: Sequence[Section]
 ) -> str:
     """Return a page of linked maps; below them figures (names and markup) and sections."""
-    documents = content.result.documents
+    documents = content.result.distinct
     body = fill(
         "explorer.html",
         n_rows=len(documents.of_row),

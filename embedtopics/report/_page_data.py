@@ -84,7 +84,7 @@ class _PageData:
 
     def __init__(self, content: Content) -> None:
         self.content, self.result = content, content.result
-        of_row = self.result.documents.of_row
+        of_row = self.result.distinct.of_row
         self.rows = np.flatnonzero(of_row >= 0)
         numbers, first, inverse = np.unique(
             of_row[self.rows], return_index=True, return_inverse=True
@@ -179,7 +179,7 @@ class _PageData:
 
     def add_texts(self) -> None:
         """Add the texts, cut to one length if there are too many characters."""
-        first_rows = self.result.documents.first_rows[self.documents]
+        first_rows = self.result.distinct.first_rows[self.documents]
         texts = [self.result.corpus.texts[row] for row in first_rows.tolist()]
         lengths = np.sort(np.fromiter(map(len, texts), dtype=np.int64))
         if not lengths.any():
@@ -198,7 +198,7 @@ class _PageData:
         counted, tokens = self.result.term_counts, self.result.tokens
         if counted is None or tokens is None:
             return
-        terms, lengths, counts = indexed_terms(counted, tokens, self.result.documents.weights)
+        terms, lengths, counts = indexed_terms(counted, tokens, self.result.distinct.weights)
         if not terms:
             return
         counts.indices = self.position_of.astype(counts.indices.dtype)[counts.indices]

@@ -121,7 +121,7 @@ def _stage(setting: Any) -> str:
 
 def methods_text(result: TopicResult) -> str:
     """Return a citable paragraph on the methods."""
-    settings, documents = result.settings, result.documents
+    settings, documents = result.settings, result.distinct
     reader, vectors = encoder_name(result), f"vectors of {result.embeddings.shape[1]:,} dimensions"
     coverage = settings.get("coverage", "auto")
     stages = {name: _stage(settings.get(name)) for name in ("reducer", "clusterer", "weighting")}
@@ -162,14 +162,14 @@ def methods_text(result: TopicResult) -> str:
 
 def _sample(result: TopicResult) -> Table:
     """Count rows, exclusions and texts in no topic."""
-    status, of_row = result.corpus.status, result.documents.of_row
+    status, of_row = result.corpus.status, result.distinct.of_row
     n_texts, reasons = int((of_row >= 0).sum()), result.reasons
     rows = [
         ("rows read", len(of_row)),
         ("rows with a missing text", int((status == MISSING).sum())),
         ("rows with an empty text", int((status == EMPTY).sum())),
         ("rows with text", n_texts),
-        ("of these, repeated texts", n_texts - len(result.documents)),
+        ("of these, repeated texts", n_texts - len(result.distinct)),
         ("texts in a topic", int((result.labels >= 0).sum())),
         *(
             (f"texts in no topic: {reason.text}", int((reasons == reason).sum()))
@@ -197,8 +197,8 @@ def _topics_on_page(result: TopicResult) -> list[str]:
         ]
     largest = max(topic.share for topic in result.topics) or 1.0
     colors, rows = topic_colors(result), []
-    for theme in result.themes:
-        if len(result.themes) < result.n_topics:
+    for theme in result._themes:
+        if len(result._themes) < result.n_topics:
             label, n = text(theme.label, 80), spell_count(len(theme.topics), "topic", "topics")
             rows.append(_part("theme", theme=theme, label=label, n=n))
         for topic in (result.topics[i] for i in theme.topics):
@@ -246,7 +246,7 @@ def _representatives(result: TopicResult, topic: Topic) -> str:
 
 def _topics(result: TopicResult) -> list[Any]:
     """Return the topics with terms, and their representative texts."""
-    theme_of = {topic: theme.label for theme in result.themes for topic in theme.topics}
+    theme_of = {topic: theme.label for theme in result._themes for topic in theme.topics}
     topics = [
         (t.topic_id, t.name, theme_of[t.topic_id], f"{t.share:.1%}", t.keywords[:8])
         for t in result.topics
@@ -272,7 +272,7 @@ def _over_time(result: TopicResult) -> list[Section]:
     if times is None or not result.topics:
         return []
     days = times.to_numpy(dtype="datetime64[D]")
-    is_dated = (result.documents.of_row >= 0) & ~np.isnat(days)
+    is_dated = (result.distinct.of_row >= 0) & ~np.isnat(days)
     if len(np.unique(days[is_dated])) < 2:
         return []
     n_days = int(np.ptp(days[is_dated]).astype(int))
@@ -292,7 +292,7 @@ def _by_group(result: TopicResult) -> list[Section]:
     groups = result.corpus.group
     if groups is None or not result.topics:
         return []
-    names = spell_column(groups).where(result.documents.of_row >= 0)
+    names = spell_column(groups).where(result.distinct.of_row >= 0)
     sizes = names.value_counts().sort_index().sort_values(ascending=False, kind="stable")
     if len(sizes) < 2:
         return []
@@ -359,7 +359,7 @@ def _spell(value: float, low: float, high: float) -> str:
 
 def _checklist(result: TopicResult, checks: Checks) -> Table:
     """Return each check with what the report holds on it."""
-    has_text, evidence = result.documents.of_row >= 0, {}
+    has_text, evidence = result.distinct.of_row >= 0, {}
     n_named = sum(topic.is_named for topic in result.topics)
     if n_named:
         evidence["names"] = f"{n_named:,} of {result.n_topics:,} topics"
@@ -379,7 +379,7 @@ def _checklist(result: TopicResult, checks: Checks) -> Table:
         evidence["stability"] = f"mean recurrence {mean:.2f} in {n} resamples"
     evidence |= {heading: repr(content) for heading, content in checks.computed.items()}
     facts: dict[str, Any] = {"encoder": encoder_name(result), "n_topics": result.n_topics}
-    facts |= {"n_empty": np.sum(~has_text), "n_repeated": has_text.sum() - len(result.documents)}
+    facts |= {"n_empty": np.sum(~has_text), "n_repeated": has_text.sum() - len(result.distinct)}
     rows = [
         (kind, check, evidence.get(key) or state.format(**facts))
         for kind, check, key, state in json.loads(asset("checklist.json"))

@@ -249,7 +249,7 @@ def attach_topics(collection: Collection, result: TopicResult) -> None:
     """Write topic, label and map position of each document; see `SearchIndex.topics`."""
     import pandas as pd
 
-    of_row = result.documents.of_row
+    of_row = result.distinct.of_row
     rows = np.flatnonzero(of_row >= 0)
     ids = [result.corpus.ids[row] for row in rows.tolist()]
     with collection.writing() as writer:

@@ -183,7 +183,7 @@ def describe_again(
         result.term_counts,
         result.embeddings,
         clustering,
-        result.documents,
+        result.distinct,
         weighting_of(result),
         term_settings_of(result),
         languages_of(result),

@@ -147,7 +147,7 @@ def fit_topics(
     used |= {"min_cluster_size": cut.min_cluster_size, "min_margin": assigned.min_margin}
     result = TopicResult(
         corpus=corpus,
-        documents=documents,
+        distinct=documents,
         embeddings=vectors,
         graph=graph,
         coordinates=space.coordinates,

@@ -464,7 +464,7 @@ def _nearest_of_fit(result: TopicResult, vectors: FloatArray) -> tuple[Int32Arra
 
 def known_documents(result: TopicResult, corpus: Corpus) -> Int64Array:
     """Return the document of the fit of each distinct text of a corpus, or -1."""
-    return find_documents(result.documents.hashes, corpus.distinct().hashes)
+    return find_documents(result.distinct.hashes, corpus.distinct().hashes)
 
 
 def find_documents(stored: npt.NDArray[np.uint64], hashes: npt.NDArray[np.uint64]) -> Int64Array:

@@ -74,7 +74,7 @@ def marks_of(result: TopicResult, topics: Sequence[int]) -> tuple[TopicMark, ...
         members = np.flatnonzero(labels == topic)
         deepest = members[np.argsort(-probabilities[members], kind="stable")[:DOCUMENTS_PER_MARK]]
         hashes = tuple(
-            f"{high:016x}{low:016x}" for high, low in result.documents.hashes[deepest].tolist()
+            f"{high:016x}{low:016x}" for high, low in result.distinct.hashes[deepest].tolist()
         )
         keywords = result.topics[topic].keywords
         marks.append(TopicMark(int(topic), result.topics[topic].name, keywords, hashes))
@@ -161,7 +161,7 @@ def relabeled(
     """
     drafts = np.asarray(labels, dtype=np.int32)
     inside = drafts != NOISE
-    weights = result.documents.weights[inside]
+    weights = result.distinct.weights[inside]
     sizes = np.bincount(drafts[inside], weights, minlength=len(origins))
 
     # Topics are numbered from the largest down, by rows.

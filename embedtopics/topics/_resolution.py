@@ -101,7 +101,7 @@ def recipe_of(result: TopicResult) -> ReplicateRecipe:
     return ReplicateRecipe(
         of_document=unique.of_document,
         embeddings=embeddings,
-        weights=np.bincount(unique.of_document, result.documents.weights).astype(np.int64),
+        weights=np.bincount(unique.of_document, result.distinct.weights).astype(np.int64),
         lists=_widened(near, embeddings, min(enough, len(embeddings) - 1)),
         k=min(k, _size_of_half(len(embeddings)) - 1),
         n_components=result.coordinates.shape[1],
@@ -303,7 +303,7 @@ def with_stability(
     checked_count(n_replicates, "n_replicates")
     seed = resolve_seed(random_state)
     replicates = draw_replicates(result, n_replicates, seed, "stability", show_progress)
-    stability = compare(result.clustering.labels, replicates, result.documents.weights, seed)
+    stability = compare(result.clustering.labels, replicates, result.distinct.weights, seed)
     return dataclasses.replace(result, stability=stability)
 
 
@@ -430,7 +430,7 @@ def recut(
         coverage = result.settings.get("coverage", "auto")
     coverage = checked_coverage(coverage)
     resolution = Resolution(n_topics, min_cluster_size)
-    weights, graph, constraints = result.documents.weights, result.graph, result.constraints
+    weights, graph, constraints = result.distinct.weights, result.graph, result.constraints
 
     cut = clusters.cut(resolution)
     assigned = assign_outliers(graph, cut, weights, coverage, constraints)
@@ -557,6 +557,6 @@ def clusters_of(result: TopicResult) -> ClusterTree:
         remedy = "fit all documents with it, or merge topics with reduce or merge"
         origin = "given labels, another clusterer, or one document"
         raise InputError("result", expected, remedy=remedy, found=origin)
-    places, vectors, weights = result.coordinates, result.embeddings, result.documents.weights
+    places, vectors, weights = result.coordinates, result.embeddings, result.distinct.weights
     counts, graph, constraints = result.term_counts, result.graph, result.constraints
     return cluster_tree(result.tree, places, weights, counts, graph, vectors, constraints)

@@ -130,7 +130,7 @@ def specifications(
             ids = [*range(main.n_topics)]
             if topics is not None:
                 ids = checked_topic_ids(main, topics)
-            if not np.array_equal(main.documents.hashes, result.documents.hashes):
+            if not np.array_equal(main.distinct.hashes, result.distinct.hashes):
                 raise InputError("main", "a result of the same texts", main)
 
             match = Match.of(main, result)
@@ -220,7 +220,7 @@ def _fits(
 
 def _recut(result: TopicResult, clusters: ClusterTree, n_topics: int | str) -> TopicResult:
     """Return a result cut at another resolution, whose topics have a size and three terms only."""
-    weights, coverage = result.documents.weights, result.settings["coverage"]
+    weights, coverage = result.distinct.weights, result.settings["coverage"]
     cut = clusters.cut(Resolution(n_topics))
     assigned = assign_outliers(result.graph, cut, weights, coverage, result.constraints)
     labels, n = assigned.clustering.labels, len(assigned.clustering.persistence)
@@ -249,7 +249,7 @@ class Match:
     @classmethod
     def of(cls, main: TopicResult, result: TopicResult) -> Match:
         """Match topics by the distinct documents of both, weighted by their rows."""
-        weights, n_main, n_here = main.documents.weights, main.n_topics, result.n_topics
+        weights, n_main, n_here = main.distinct.weights, main.n_topics, result.n_topics
         shared = np.zeros((n_here + 1, n_main + 1))  # the last are no topic
         np.add.at(shared, (result.clustering.labels, main.clustering.labels), weights)
         sizes, sizes_main = shared.sum(axis=1)[:-1], shared.sum(axis=0)[:-1]
@@ -301,7 +301,7 @@ def _question(question: Any) -> Ask:
 
 def _shares(result: TopicResult, topics: list[int], _: str) -> list[Answer]:
     """Return the share of each topic, with Wilson's interval for distinct texts."""
-    labels, weights, n = result.clustering.labels, result.documents.weights, len(result.documents)
+    labels, weights, n = result.clustering.labels, result.distinct.weights, len(result.distinct)
     sizes = np.bincount(labels[labels >= 0], weights[labels >= 0], minlength=result.n_topics)
     shares = sizes / weights.sum()
     low, high = wilson(shares * n, n)

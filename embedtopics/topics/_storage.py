@@ -65,7 +65,16 @@ from embedtopics.topics.results import (
 KIND = "embedtopics topic result"
 FORMAT = 1
 FILES = ("arrays.arrow", "embeddings.npy", "result.json", "rows.parquet", "words.json")
-PARTS = ("documents", "graph", "clustering", "tokens", "tree", "stability", "constraints")
+PARTS = {
+    "documents": "distinct",
+    "graph": "graph",
+    "clustering": "clustering",
+    "tokens": "tokens",
+    "tree": "tree",
+    "stability": "stability",
+    "constraints": "constraints",
+}
+"""Names of the parts of a result in ``arrays.arrow``, and the fields that hold them."""
 SPARSE = ("memberships", "counts", "topic_terms")
 PLAIN = ("decisions", "settings", "versions", "timings")
 """Fields of a result that ``result.json`` holds under their names."""
@@ -172,8 +181,8 @@ def _arrays_of(result: TopicResult) -> dict[str, npt.NDArray[Any]]:
         "lengths": lengths,
     }
     arrays |= {} if added is None else {"added": added}
-    for name in PARTS:
-        part = getattr(result, name)
+    for name, field_of_part in PARTS.items():
+        part = getattr(result, field_of_part)
         for field, value in ({} if part is None else vars(part)).items():
             if isinstance(value, np.ndarray):
                 arrays[f"{name}.{field}"] = value
@@ -253,7 +262,7 @@ def _result_of(
     n_replicates, measured = content["n_replicates"], part["stability"]
     return TopicResult(
         corpus=recall_hashes(rows, documents),
-        documents=documents,
+        distinct=documents,
         embeddings=embeddings,
         graph=NeighborGraph(**part["graph"], **content["graph"]),
         clustering=Clustering(**part["clustering"]),
@@ -428,8 +437,8 @@ SHAPES = {
 
 def check_parts(result: TopicResult) -> None:
     """Raise ValueError unless every array has its kind and shape, and every index is in range."""
-    n_rows, n, n_topics = len(result.corpus), len(result.documents), result.n_topics
-    documents, tokens, constraints = result.documents, result.tokens, result.constraints
+    n_rows, n, n_topics = len(result.corpus), len(result.distinct), result.n_topics
+    documents, tokens, constraints = result.distinct, result.tokens, result.constraints
     n_terms, n_words = len(result.term_counts.terms), len(tokens.ids)
     if [topic.topic_id for topic in result.topics] != list(range(n_topics)):
         raise ValueError("topics are not numbered from 0")
@@ -439,7 +448,8 @@ def check_parts(result: TopicResult) -> None:
     }  # fmt: skip
     for name, (kind, *lengths) in SHAPES.items():
         array: Any = result
-        for field in name.split("."):
+        part_name, *inner = name.split(".")
+        for field in (PARTS.get(part_name, part_name), *inner):
             array = getattr(array, field, None)
         if array is None:  # a part that not all results have
             continue
@@ -505,7 +515,7 @@ def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:
 def without_texts(result: TopicResult) -> TopicResult:
     """Return a result without its texts, see `TopicResult.save`; the text of every row is ""."""
     counts = result.term_counts.counts
-    offsets = np.zeros(len(result.documents) + 1, dtype=np.int64)
+    offsets = np.zeros(len(result.distinct) + 1, dtype=np.int64)
     tokens = TokenStream(np.empty(0, dtype=np.int32), offsets, (), result.tokens.rules)
     message = "Shared without the texts, their words and the columns of the input."
     notes = {repr(note) for note in result.corpus.notes}
@@ -516,7 +526,7 @@ def without_texts(result: TopicResult) -> TopicResult:
     ]
     return dataclasses.replace(
         result,
-        corpus=_blank_corpus(recall_hashes(result.corpus, result.documents)),
+        corpus=_blank_corpus(recall_hashes(result.corpus, result.distinct)),
         tokens=tokens,
         term_counts=dataclasses.replace(
             result.term_counts, counts=csr_matrix(counts.shape, dtype=counts.dtype)

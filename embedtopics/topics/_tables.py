@@ -82,7 +82,7 @@ def table(
     if not isinstance(scores, Sequence) or not all(hasattr(score, "by_topic") for score in scores):
         raise InputError("scores", "a list of what evaluation.score_sheet returns", scores)
 
-    theme_of = {topic: theme.label for theme in result.themes for topic in theme.topics}
+    theme_of = {topic: theme.label for theme in result._themes for topic in theme.topics}
     rows = [
         {
             "topic": topic.topic_id,
@@ -99,7 +99,7 @@ def table(
         for topic in result.topics
     ]
 
-    has_text = result.documents.of_row >= 0
+    has_text = result.distinct.of_row >= 0
     outside = int(np.sum(result.labels[has_text] == NOISE))
     if outside:
         share = outside / int(has_text.sum())
@@ -144,7 +144,7 @@ def documents(result: TopicResult) -> pd.DataFrame:
         if stability was measured), x and y (position on the map; NaN without text). A column of
         the input with one of these names is renamed ``<name>_given``.
     """
-    corpus, documents = result.corpus, result.documents
+    corpus, documents = result.corpus, result.distinct
     labels = result.labels
     names = [topic.name for topic in result.topics]
     positions = result.by_row(result.map, np.nan)
@@ -344,7 +344,7 @@ def document_shares(result: TopicResult) -> pd.DataFrame:
     if name not in result.corpus.metadata:
         remedy = "fit corpus.passages(), or --passages on the command line"
         raise InputError("result", "one of a corpus of passages", result, remedy)
-    has_text = result.documents.of_row >= 0
+    has_text = result.distinct.of_row >= 0
     ids = result.corpus.metadata[name]
     counts = pd.crosstab(ids[has_text], result.labels[has_text])
     topics = [*range(result.n_topics), NOISE]
@@ -483,8 +483,8 @@ def report_card(
     values = [] if labels is None else values_of(result, labels, "labels")[0].tolist()
     classes = np.array([spell_class(value) or "" for value in values], dtype=object)
     seed = resolve_seed(random_state)
-    n = len(result.documents)
-    n_rows = int(result.documents.weights.sum())
+    n = len(result.distinct)
+    n_rows = int(result.distinct.weights.sum())
     truncated = [float(d.value) for d in result.decisions if d.name == "truncated"]
     n_resamples = checked_count(n_resamples, "n_resamples")
     mean = partial(_mean_row, n_resamples=n_resamples, seed=seed)
@@ -509,7 +509,7 @@ def report_card(
 def _of_topics(result: TopicResult, mean: Callable[[str, Float64Array], Row]) -> list[Row]:
     """Return sizes, means over topics, and measures of all topics together."""
     words, tokens = top_words(result, N_WORDS) if result.topics else [], result.tokens
-    sizes, n_rows = [topic.size for topic in result.topics], int(result.documents.weights.sum())
+    sizes, n_rows = [topic.size for topic in result.topics], int(result.distinct.weights.sum())
     few = np.array([len(topic) < 2 for topic in words], dtype=bool)
     persistence = np.array([topic.persistence for topic in result.topics], dtype=np.float64)
     rows = [
@@ -534,7 +534,7 @@ def _of_topics(result: TopicResult, mean: Callable[[str, Float64Array], Row]) ->
 
 def _of_projections(result: TopicResult, mean: Callable[[str, Float64Array], Row]) -> list[Row]:
     """Measure the map and the clustered coordinates on a sample of the documents."""
-    n = len(result.documents)
+    n = len(result.distinct)
     k = min(NEIGHBORS, (n - 1) // 2)
     if k < 1:
         return []
@@ -551,7 +551,7 @@ def _of_projections(result: TopicResult, mean: Callable[[str, Float64Array], Row
 def _of_labels(
     result: TopicResult, labels: npt.NDArray[Any], n_resamples: int, seed: int
 ) -> list[tuple[Any, ...]]:
-    of_row = result.documents.of_row
+    of_row = result.distinct.of_row
     used = np.flatnonzero((of_row >= 0) & (labels != ""))
     if not len(used):
         raise InputError("labels", "known for at least one row with text", found="none")

@@ -178,7 +178,7 @@ def matching_encoder(encoder: Any, result: TopicResult) -> BaseEncoder:
             raise InputError("encoder", f"{expected}out when the result was shared", remedy=remedy)
         # Not the texts that came later.
         n_rows = settings.get(FITTED_ROWS, len(result.corpus))
-        documents = result.documents.of_row[:n_rows]
+        documents = result.distinct.of_row[:n_rows]
         fitted, weights = np.unique(documents[documents >= 0], return_counts=True)
         texts = result.corpus.document_texts()
         learned = texts_to_learn([texts[document] for document in fitted.tolist()], weights)
@@ -388,7 +388,7 @@ def core_centroids(result: TopicResult) -> Float64Array:
 
 def row_centroids(result: TopicResult) -> Float64Array:
     """Return the unit mean vector of each topic's rows, shape (n_topics, n_dimensions)."""
-    labels, weights = result.clustering.labels, result.documents.weights
+    labels, weights = result.clustering.labels, result.distinct.weights
     return _unit(centroids(result.embeddings, labels, result.n_topics, weights))
 
 

@@ -145,7 +145,7 @@ def _fitted_again(
             raise InputError("study", expected, found=settings[stage])
 
     if encoder is None and settings.get("encoder") == GIVEN:
-        places = find_documents(saved.documents.hashes, rows.hashes)
+        places = find_documents(saved.distinct.hashes, rows.hashes)
         if (places[rows.distinct().of_row >= 0] < 0).any():
             expected = "given, because the vectors of the study were given and these texts are new"
             raise InputError("encoder", expected)
@@ -166,7 +166,7 @@ def _fitted_again(
 
     if saved.constraints is not None:
         description = settings.get("constraints") or {}
-        recorded_groups = _Recorded(saved.constraints, saved.documents.hashes, description)
+        recorded_groups = _Recorded(saved.constraints, saved.distinct.hashes, description)
         model.set_params(constraints=recorded_groups)
 
     result: TopicResult = model.fit(rows, embeddings=vectors).result_
@@ -175,11 +175,11 @@ def _fitted_again(
 
 def _texts(saved: TopicResult, rows: Corpus) -> Part:
     """Compare the texts row by row, by their hashes."""
-    n_rows = len(saved.documents.of_row)
+    n_rows = len(saved.distinct.of_row)
     if len(rows) != n_rows:
         message = f"{n_rows:,} rows in the study, {len(rows):,} here"
         return Part.of("texts", n_rows, abs(n_rows - len(rows)), message)
-    then, has_text = saved.by_row(saved.documents.hashes, 0), rows.distinct().of_row >= 0
+    then, has_text = saved.by_row(saved.distinct.hashes, 0), rows.distinct().of_row >= 0
     now = np.where(has_text[:, None], rows.hashes, np.uint64(0))
     different = np.flatnonzero((then != now).any(axis=1)).tolist()
     message = f"rows {', '.join(map(str, different[:MOST_ROWS]))}" if different else ""
@@ -199,13 +199,13 @@ class _Pair:
 
     @staticmethod
     def of(then: TopicResult, now: TopicResult) -> _Pair:
-        places = find_documents(now.documents.hashes, then.documents.hashes)
+        places = find_documents(now.distinct.hashes, then.distinct.hashes)
         before = np.flatnonzero(places >= 0)
         after = places[before]
         labels = now.clustering.labels[after], then.clustering.labels[before]
         both = (labels[0] != NOISE) & (labels[1] != NOISE)
         shared = np.zeros((now.n_topics, then.n_topics), dtype=np.int64)
-        np.add.at(shared, (labels[0][both], labels[1][both]), then.documents.weights[before][both])
+        np.add.at(shared, (labels[0][both], labels[1][both]), then.distinct.weights[before][both])
         topic = np.full(now.n_topics + 1, then.n_topics, dtype=np.int64)  # one that is not there
         first, second = linear_sum_assignment(-shared)
         topic[first], topic[-1] = second, NOISE
@@ -239,7 +239,7 @@ def _compared(name: str, then: FloatArray, now: FloatArray, tolerance: float) ->
 
 def _neighbors(pair: _Pair) -> Part:
     """Compare the sets of neighbors of each document."""
-    here = np.full(len(pair.then.documents), NOISE, dtype=np.int64)
+    here = np.full(len(pair.then.distinct), NOISE, dtype=np.int64)
     here[pair.before] = pair.after
     then = np.sort(here[pair.then.graph.indices[pair.before]], axis=1)
     now = np.sort(pair.now.graph.indices[pair.after], axis=1)
@@ -249,7 +249,7 @@ def _neighbors(pair: _Pair) -> Part:
 
 def _topics(pair: _Pair) -> Part:
     """Compare the topic of each text; those that differ have a margin to the next topic."""
-    weights = pair.then.documents.weights[pair.before]
+    weights = pair.then.distinct.weights[pair.before]
     then = pair.then.clustering.labels[pair.before]
     differs = then != pair.topic[pair.now.clustering.labels[pair.after]]
     n_texts, n_different = int(weights.sum()), int(weights[differs].sum())

@@ -34,10 +34,10 @@ def test_a_study_a_frame_a_language_model_and_a_topic_give_the_same_estimate(stu
     measured = study.measurement()
     (share,) = shares(measured).of(name="yes")
     assert share.low < concept.mean() < share.high
-    rows = result.documents.of_row >= 0
+    rows = result.distinct.of_row >= 0
     assert share.naive == pytest.approx((result.labels[rows] == 1).mean())
     assert share.naive < share.low
-    document = result.documents.of_row[rows]
+    document = result.distinct.of_row[rows]
     coded = dict(zip(study.corpus.texts, study.labels(), strict=True))
     gold = pd.Series([coded.get(text) for text in result.corpus.texts])
     frame = pd.DataFrame({"gold": gold[rows].tolist(), "stratum": study.strata[document]})
@@ -46,7 +46,7 @@ def test_a_study_a_frame_a_language_model_and_a_topic_give_the_same_estimate(stu
     frame["text"] = document
     columns = {"strata": "stratum", "units": "text"}
     of_frame = Measurement.from_frame(frame, "gold", ["topic", "part"], **columns)
-    strata = np.where(rows, study.strata[result.documents.of_row], 0)
+    strata = np.where(rows, study.strata[result.distinct.of_row], 0)
     of_topic = Measurement.from_topics(result, 1, gold, strata=strata)
     for other in (of_frame, of_topic):
         assert shares(other).of(name="yes")[0] == share
@@ -68,7 +68,7 @@ def test_a_study_a_frame_a_language_model_and_a_topic_give_the_same_estimate(stu
 
 def test_texts_are_drawn_from_the_topic_its_border_and_the_rest(study, tmp_path):
     places = {text: row for row, text in enumerate(result.corpus.texts)}
-    documents = [result.documents.of_row[places[text]] for text in study.corpus.texts]
+    documents = [result.distinct.of_row[places[text]] for text in study.corpus.texts]
     n_drawn = np.bincount(study.strata[documents])
     assert n_drawn.sum() == 80 and n_drawn.min() >= 10
     is_inside = result.clustering.labels == 1

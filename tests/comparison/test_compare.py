@@ -45,7 +45,7 @@ def test_the_result_has_a_row_for_each_document(compared, themed):
     assert compared.grouped_by == 'label "label"'
     assert set(compared.group_names) == {"fruit", "train", "chess"}
     names = [compared.group_names[group] for group in compared.groups]
-    assert names == corpus.metadata["label"].iloc[compared.documents.first_rows].tolist()
+    assert names == corpus.metadata["label"].iloc[compared.distinct.first_rows].tolist()
     for view in compared.encoders:
         assert view.map.shape == (n, 2) and view.graph.indices.shape == (n, 8)
         assert np.isfinite(view.map).all()
@@ -134,7 +134,7 @@ def test_without_labels_topics_of_the_last_encoder_colour_the_maps(themed):
     assert len(result.group_names) >= 3
     named = " ".join(result.group_names)
     assert all(theme in named for theme in ("fruit", "train", "chess"))
-    themes = corpus.metadata["label"].iloc[result.documents.first_rows].to_numpy()
+    themes = corpus.metadata["label"].iloc[result.distinct.first_rows].to_numpy()
     for group in range(len(result.group_names)):
         of_group = themes[result.groups == group]
         assert (of_group == of_group[0]).mean() > 0.95
@@ -249,5 +249,5 @@ def test_groups_without_terms_are_named_by_a_text():
     )
     assert len(result.group_names) >= 2
     for group, name in enumerate(result.group_names):
-        rows = result.documents.first_rows[result.groups == group]
+        rows = result.distinct.first_rows[result.groups == group]
         assert name.strip("\u201c\u201d") in {texts[row] for row in rows.tolist()}

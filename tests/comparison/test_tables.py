@@ -36,7 +36,7 @@ def test_differences_are_paired(compared):
 
 def test_overlaps_with_what_chance_would_give(compared):
     found = overlap_table(compared)
-    assert len(found) == 6 and (found["n"] == len(compared.documents)).all()
+    assert len(found) == 6 and (found["n"] == len(compared.distinct)).all()
     first = found.iloc[0]
     assert first["jaccard"] == pytest.approx(compared.overlaps[0].jaccard.mean(), abs=1e-6)
     assert first["jaccard_low"] <= first["jaccard"] <= first["jaccard_high"]
@@ -54,7 +54,7 @@ def test_moves_are_shown_with_their_texts(compared):
     assert len(found) == len(compared.moves)
     move, row = compared.moves[0], found.iloc[0]
     text = compared.corpus.texts[row["row"]]
-    assert compared.documents.of_row[row["row"]] == move.document
+    assert compared.distinct.of_row[row["row"]] == move.document
     assert row["text"] == text[:19].rstrip() + "…"
     assert row["gained"] == ", ".join(move.gained)
     assert row["group"] == compared.group_names[compared.groups[move.document]]

@@ -63,12 +63,12 @@ def test_texts_are_shown_and_never_read_as_markup_or_template():
 
 def test_hover_holds_the_first_characters_and_counts_the_rows():
     result = make_result(texts=["word " * 100])
-    repeated = int(np.argmax(result.documents.weights))
+    repeated = int(np.argmax(result.distinct.weights))
     hover = hover_of(plots.map(result))
     longest = next(text for text in hover if text.startswith("word word"))
     assert all(len(line) <= 60 for line in longest.split("<br>"))
     assert len(longest.replace("<br>", " ")) == 200
-    n_rows = result.documents.weights[repeated]
+    n_rows = result.distinct.weights[repeated]
     assert any(text.endswith(f"<br><i>{n_rows} rows share this text</i>") for text in hover)
 
 
@@ -139,7 +139,7 @@ def test_words_are_laid_out_without_overlap(monkeypatch):
 
 def test_mixture_of_nothing_and_bad_input():
     result = make_result(60, 2)
-    nothing = topics.token_topics(result, int((result.documents.of_row < 0).argmax()))
+    nothing = topics.token_topics(result, int((result.distinct.of_row < 0).argmax()))
     figure = plots.mixture(result, nothing)
     assert "no words" in [a.text for a in figure.layout.annotations]
     assert any("No topic" in a.text for a in figure.layout.annotations)

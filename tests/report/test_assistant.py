@@ -85,7 +85,7 @@ def test_an_assistant_starts_the_command_and_asks(index, result, tmp_path):
     assert counts == {name: (groups == name).sum() for name in ("press", "report")}
     sizes = {row["topic"]: row["size"] for row in listed["topics"]}
     assert sizes == {**{one.topic_id: one.size for one in result.topics}, -1: sizes[-1]}
-    has_text = result.documents.of_row >= 0
+    has_text = result.distinct.of_row >= 0
     assert {row["source"] for row in shares["shares"]} == {"press", "report"}
     for row in shares["shares"]:
         share = (result.labels[has_text & (groups == row["source"])] == 1).mean()

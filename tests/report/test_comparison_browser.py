@@ -69,7 +69,7 @@ def test_a_line_in_one_map_selects_the_same_documents_in_all(browser, page, resu
     browser.drag(at(browser, panel, corners), shift=True)
     cells = np.rint(result.encoders[panel].map / SPACING).astype(int).tolist()
     inside = [(x <= 1 and y <= 3) or (x == 2 and y <= 1) for x, y in cells]
-    rows = np.flatnonzero(np.isin(result.documents.of_row, np.flatnonzero(inside)))
+    rows = np.flatnonzero(np.isin(result.distinct.of_row, np.flatnonzero(inside)))
     browser.wait(f"{STATE}.startsWith('{len(rows)} of')")
     assert selected(browser) == set(rows.tolist())
     name = result.names[panel]
@@ -85,15 +85,15 @@ def test_a_document_stands_with_its_neighbours_in_every_list(browser, page, resu
     browser.click_on("#largest-changes details[open] [data-row]")
     browser.wait("document.querySelectorAll('#document .near').length === 3")
     row = browser.ask("+document.querySelector('#largest-changes [data-row]').dataset.row")
-    held = np.flatnonzero(result.documents.of_row >= 0)
-    document = int(result.documents.of_row[held[row]])
+    held = np.flatnonzero(result.distinct.of_row >= 0)
+    document = int(result.distinct.of_row[held[row]])
     assert document == result.moves[0].document
     columns = browser.ask(
         "[...document.querySelectorAll('#document .near')].map(o => "
         "[...o.querySelectorAll('[data-row]')].map(e => +e.dataset.row))"
     )
     near = [view.graph.indices[document].tolist() for view in result.encoders]
-    assert [[int(result.documents.of_row[held[r]]) for r in column] for column in columns] == near
+    assert [[int(result.distinct.of_row[held[r]]) for r in column] for column in columns] == near
     notes = browser.ask("[...document.querySelectorAll('.near .note')].map(e => e.textContent)")
     every = [j for column in near for j in column]
     words = {1: "only here", 2: "in 2 of 3", 3: "in every list"}
@@ -111,7 +111,7 @@ def test_keys_move_over_the_map_that_has_the_focus(browser, page, result):
     browser.press("ArrowLeft")
     browser.wait(f"{live} !== {json.dumps(first)}")
     texts = {result.corpus.texts[row][:60]: i
-             for i, row in enumerate(result.documents.first_rows)}  # fmt: skip
+             for i, row in enumerate(result.distinct.first_rows)}  # fmt: skip
     spots = [
         result.encoders[1].map[texts[said.split(": ", 1)[1][:60]]].tolist()
         for said in (first, browser.ask(live))

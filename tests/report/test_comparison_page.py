@@ -28,7 +28,7 @@ def result():
     )  # fmt: skip
     views = list(made.encoders)
     views[1] = replace(views[1], name=NAME)
-    row = int(made.documents.of_row[0])
+    row = int(made.distinct.of_row[0])
     moves = (replace(made.moves[0], document=row, gained=(NASTY,)), *made.moves[1:])
     return replace(
         made, encoders=tuple(views), group_names=(NASTY, *made.group_names[1:]), scores=scores,
@@ -48,8 +48,8 @@ def test_the_page_loads_nothing_and_runs_only_its_scripts(page):
 
 def test_the_page_holds_the_maps_neighbours_and_groups_of_the_result(page, result):
     known = about(page)
-    held = np.flatnonzero(result.documents.of_row >= 0)
-    documents = list(dict.fromkeys(result.documents.of_row[held].tolist()))  # as on the page
+    held = np.flatnonzero(result.distinct.of_row >= 0)
+    documents = list(dict.fromkeys(result.distinct.of_row[held].tolist()))  # as on the page
     every = np.vstack([view.map for view in result.encoders]).astype(float)
     step = np.ptp(every, axis=0).max() / 65535
     np.testing.assert_allclose(known["span"], np.ptp(every, axis=0) / step, atol=0.5)
@@ -61,7 +61,7 @@ def test_the_page_holds_the_maps_neighbours_and_groups_of_the_result(page, resul
         np.testing.assert_allclose(found, view.map[documents], rtol=0, atol=0.51 * step)
         near = column(page, f"neighbors-{i}", "<u4").reshape(-1, panel["depth"])
         np.testing.assert_array_equal(np.array(documents)[near], view.graph.indices[documents])
-        rows = np.bincount(result.groups + 1, result.documents.weights)[1:]
+        rows = np.bincount(result.groups + 1, result.distinct.weights)[1:]
         assert [n for _, _, n in panel["names"]] == rows.tolist()
         for group, (_, anchor, _) in enumerate(panel["names"]):
             assert anchor in places[labels - 1 == group].tolist()
@@ -71,7 +71,7 @@ def test_a_missing_neighbor_and_an_empty_group_have_their_marks():
     made = make_comparison(n_documents=20, n_groups=2)
     first = made.encoders[0]
     indices, similarities = first.graph.indices.copy(), first.graph.similarities.copy()
-    document = int(made.documents.of_row[0])
+    document = int(made.distinct.of_row[0])
     indices[document, -1], similarities[document, 0] = -1, 0  # the list is only filled
     graph = replace(first.graph, indices=indices, similarities=similarities)
     made = replace(
@@ -126,7 +126,7 @@ def test_differences_stand_with_their_intervals():
 
 
 def test_overlaps_stand_beside_chance(result):
-    n = len(result.documents)
+    n = len(result.distinct)
     jaccard = np.linspace(0.0, 1.0, n, dtype=np.float32)
     overlap = Overlap(0, 2, jaccard, (jaccard / 2).astype(np.float32))
     head, row = cells(comparison_html(replace(result, overlaps=(overlap,))), "neighbours-in-common")
@@ -140,8 +140,8 @@ def test_overlaps_stand_beside_chance(result):
 def test_moves_name_their_document_terms_and_overlap(page, result):
     body = page.split('<section id="largest-changes">')[1].split("</section>")[0]
     rows = [int(row) for row in re.findall(r'data-row="(\d+)"', body)]
-    held = np.flatnonzero(result.documents.of_row >= 0)
-    documents = result.documents.of_row[held[rows]].tolist()
+    held = np.flatnonzero(result.distinct.of_row >= 0)
+    documents = result.distinct.of_row[held[rows]].tolist()
     assert documents == [move.document for move in result.moves]
     assert body.count("<details") == 3 and body.count("<details open>") == 1
     assert body.count(">10%</span>") == len(result.moves)
@@ -151,7 +151,7 @@ def test_moves_name_their_document_terms_and_overlap(page, result):
 def test_summary_counts_and_the_title_are_there(page, result):
     tiles = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
     assert tiles["Rows"] == str(len(result.corpus))
-    assert tiles["Distinct documents"] == str(len(result.documents))
+    assert tiles["Distinct documents"] == str(len(result.distinct))
     assert (tiles["Encoders"], tiles["Neighbours compared"]) == ("3", "6")
     assert "<h1>3 encoders on 313 rows</h1>" in page
     assert "<h1>&lt;b&gt;T</h1>" in comparison_html(result, title="<b>T")

@@ -44,11 +44,11 @@ def about(page):
 
 
 def test_posting_lists_hold_the_counts(page, result):
-    _, _, counts = indexed_terms(result.term_counts, result.tokens, result.documents.weights)
+    _, _, counts = indexed_terms(result.term_counts, result.tokens, result.distinct.weights)
     starts, steps = column(page, "starts", "<u4"), column(page, "steps", "<u4")
     lists = np.split(np.arange(len(steps)), starts[1:-1])
     documents = np.concatenate([np.cumsum(steps[one].astype(int)) - 1 for one in lists])
-    rows = result.documents.of_row[column(page, "rows", "<u4")]
+    rows = result.distinct.of_row[column(page, "rows", "<u4")]
     numbers = rows[np.sort(np.unique(rows, return_index=True)[1])]  # in the order of the page
     back = csc_matrix(
         (column(page, "occurrences", "<u2"), numbers[documents], starts), counts.shape
@@ -58,12 +58,12 @@ def test_posting_lists_hold_the_counts(page, result):
 
 def test_every_word_that_is_no_stop_word_can_be_searched(result):
     terms, lengths, counts = indexed_terms(
-        result.term_counts, result.tokens, result.documents.weights
+        result.term_counts, result.tokens, result.distinct.weights
     )
     held = dict(zip(terms, counts.T.toarray(), strict=True))
     for term, expected in zip(terms, lengths, strict=True):
         assert expected in (0, len(term.split())), term
-    for document, row in enumerate(result.documents.first_rows[:40].tolist()):
+    for document, row in enumerate(result.distinct.first_rows[:40].tolist()):
         for word in set(result.corpus.texts[row].split()):
             assert held[word][document] == result.corpus.texts[row].split().count(word)
 
@@ -75,14 +75,14 @@ def test_rows_texts_and_topics_come_back(page, result):
     first = np.flatnonzero(back == 0)
     rows = column(page, "rows", "<u4")
     texts = column(page, "texts-0").decode().split("\0")
-    assert held["rows"] == len(rows) == int((result.documents.of_row >= 0).sum())
+    assert held["rows"] == len(rows) == int((result.distinct.of_row >= 0).sum())
     assert held["withoutText"] == 1
     assert texts[1:] == [corpus.texts[rows[place]] for place in first][1:]
     document = np.cumsum(back == 0) - 1
     document[back > 0] = document[np.flatnonzero(back) - back[back > 0]]
     np.testing.assert_array_equal(labels[document], result.labels[rows])
     places = column(page, "places-0", "<u2").reshape(-1, 2).astype(float)
-    shown = result.map[result.documents.of_row[rows[first]]]
+    shown = result.map[result.distinct.of_row[rows[first]]]
     for axis in (0, 1):
         assert np.corrcoef(places[:, axis], shown[:, axis])[0, 1] > 0.999_999
     times = column(page, "times", "<i4").astype("datetime64[m]")
@@ -100,7 +100,7 @@ def test_groups_ids_addresses_and_missing_times_come_back():
     })  # fmt: skip
     corpus = Corpus(frame, text="text", id="key", time="when", group="who")
     page = explorer_html(replace(base, corpus=corpus))
-    held, rows = about(page), np.flatnonzero(base.documents.of_row >= 0)
+    held, rows = about(page), np.flatnonzero(base.distinct.of_row >= 0)
     assert held["columns"] == {"time": "when", "group": "who", "url": "link"}
     assert column(page, "ids-0").decode().split("\0") == [f"k{i}" for i in rows]
     names = [None, *held["groups"]]
@@ -125,9 +125,9 @@ def test_the_page_names_themes_over_topics():
     result = make_result(400, 9)
     page = explorer_html(result)
     themes = about(page)["themes"]
-    assert [theme["label"] for theme in themes] == [theme.label for theme in result.themes]
+    assert [theme["label"] for theme in themes] == [theme.label for theme in result._themes]
     assert sorted(t for theme in themes for t in theme["topics"]) == list(range(1, 10))
-    places = [page.index(f'id="topic-{t}"') for theme in result.themes for t in theme.topics]
+    places = [page.index(f'id="topic-{t}"') for theme in result._themes for t in theme.topics]
     assert places == sorted(places) and page.count('class="theme"') == len(themes)
     assert about(explorer_html(make_result(60, 3)))["themes"] == []
 
@@ -137,7 +137,7 @@ def test_passages_know_their_text():
     of_row = np.arange(len(made.corpus)) // 3
     made.corpus.metadata["passage_of"] = [f"d{99 - n}" for n in of_row]
     numbers = column(explorer_html(made), "wholes", np.uint32)
-    rows = of_row[made.documents.of_row >= 0]
+    rows = of_row[made.distinct.of_row >= 0]
     assert len({*zip(rows, numbers, strict=True)}) == len({*rows}) == len({*numbers})
 
 
@@ -151,7 +151,7 @@ def test_a_notebook_reads_the_selection_and_sets_it(result):
     pytest.importorskip("anywidget", reason="needs the extra notebook")
     view, corpus = report.explore(result), result.corpus
     assert view.page == explorer_html(result) and view.selected.empty
-    has_text = np.flatnonzero(result.documents.of_row >= 0)
+    has_text = np.flatnonzero(result.distinct.of_row >= 0)
     view.select([corpus.ids[row] for row in has_text[[9, 2, 2]]])
     rows = np.frombuffer(view.rows, "<u4").tolist()
     assert rows == has_text[[2, 9]].tolist()
@@ -162,7 +162,7 @@ def test_a_notebook_reads_the_selection_and_sets_it(result):
     assert frame["topic"].tolist() == result.labels[rows[::-1]].tolist()
     names = {-1: "(no topic)", **{topic.topic_id: topic.name for topic in result.topics}}
     assert frame["label"].tolist() == [names[label] for label in frame["topic"]]
-    without_text = int(np.flatnonzero(result.documents.of_row < 0)[0])
+    without_text = int(np.flatnonzero(result.distinct.of_row < 0)[0])
     for id in ("nobody", corpus.ids[without_text]):
         with refuses("ids", row=1):
             view.select([corpus.ids[rows[0]], id])

@@ -110,7 +110,7 @@ def test_a_line_around_everything_selects_all_and_leaves_as_rows(browser, page, 
     browser.wait("window.taken !== null")
     lines = browser.ask("window.taken").strip().splitlines()
     assert lines[0].lstrip("\ufeff") == "row,topic,topic_label"
-    held = np.flatnonzero(result.documents.of_row >= 0)
+    held = np.flatnonzero(result.distinct.of_row >= 0)
     assert [int(line.split(",")[0]) for line in lines[1:]] == held.tolist()
     assert [int(line.split(",")[1]) for line in lines[1:]] == result.labels[held].tolist()
 
@@ -131,7 +131,7 @@ def test_a_group_becomes_a_filter_that_the_package_reads(browser, page, result):
     from embedtopics.corpus.filters._expressions import parse_filter
 
     opened(browser, page, "#groups=2")
-    n_rows = int((result.corpus.group[result.documents.of_row >= 0] == "bob's").sum())
+    n_rows = int((result.corpus.group[result.distinct.of_row >= 0] == "bob's").sum())
     browser.wait(f"{STATE}.startsWith('{n_rows} of')")
     browser.ask("navigator.clipboard.writeText = async text => { window.copied = text; }")
     browser.click_on("#copy-filter")
@@ -147,7 +147,7 @@ def test_corpora_of_any_size_open(browser, tmp_path, n_documents):
     made = make_result(n_documents=n_documents, n_topics=n_topics, dated=False)
     opened(browser, report.write_report(made, tmp_path / "study.html"))
     number = browser.ask("document.getElementById('number').textContent")
-    assert number.startswith(f"{int((made.documents.of_row >= 0).sum())} document")
+    assert number.startswith(f"{int((made.distinct.of_row >= 0).sum())} document")
     check_console(browser)
 
 
@@ -177,7 +177,7 @@ def test_the_selection_goes_from_the_page_to_the_notebook_and_back(browser, resu
     path.write_text(NOTEBOOK % (script, page), "utf-8")
     browser.open(path)
     browser.wait("window.isListening?.()")
-    has_text = np.flatnonzero(result.documents.of_row >= 0).tolist()
+    has_text = np.flatnonzero(result.distinct.of_row >= 0).tolist()
     all_selected = f"rows().join() === '{','.join(map(str, has_text))}'"
     around_all_points = [(890, 88), (890, 648), (3, 648), (3, 88)]
     browser.drag_until(all_selected, around_all_points, shift=True)

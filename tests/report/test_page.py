@@ -150,7 +150,7 @@ def test_topics_over_time_and_by_group_are_shares_of_rows(result):
     frame["date"] = [f"{2001 + i % 9}-06-01" for i in range(len(frame))]
     dated = replace(result, corpus=Corpus(frame, "text", time="date", group="who"))
     page = explorer_html(dated)
-    held = result.documents.of_row >= 0
+    held = result.distinct.of_row >= 0
     first = max(result.topics, key=lambda topic: topic.size).topic_id
 
     def shown(name):

@@ -194,7 +194,7 @@ def result():
 def expected(result):
     """Return (topic, position) of each row by its id; None for rows without text."""
     known = {}
-    for id, document in zip(result.corpus.ids, result.documents.of_row, strict=True):
+    for id, document in zip(result.corpus.ids, result.distinct.of_row, strict=True):
         known[id] = None if document < 0 else (
             int(result.clustering.labels[document]), tuple(result.map[document].tolist()),
         )  # fmt: skip

@@ -132,6 +132,6 @@ def test_edits_keep_the_phrase(result):
 def test_an_extension_keeps_the_phrase(result):
     row = result.topics[topics_with_phrase(result)[0]].representatives[0]
     more = [f"{result.corpus.texts[row]} strange"]
-    vectors = result.embeddings[[result.documents.of_row[row]]]
+    vectors = result.embeddings[[result.distinct.of_row[row]]]
     grown = et.topics.extend(result, more, embeddings=vectors).result
     assert len(topics_with_phrase(grown)) == 1

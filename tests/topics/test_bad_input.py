@@ -34,7 +34,7 @@ def check(model, n_rows):
     assert np.isfinite(result.map).all() and np.isfinite(result.coordinates).all()
     assert set(result.labels) - {-1} == set(range(result.n_topics))
     np.testing.assert_array_equal(result.reasons == Reason.IN_TOPIC, result.labels >= 0)
-    has_text = result.documents.of_row >= 0
+    has_text = result.distinct.of_row >= 0
     outside = int((result.labels[has_text] < 0).sum())
     assert sum(topic.size for topic in result.topics) + outside == has_text.sum()
     np.testing.assert_array_equal(model.predict(list(result.corpus.texts)), result.labels)
@@ -131,7 +131,7 @@ def test_two_thousand_copies_of_a_text_and_a_hundred_others():
     check(model, 2_100)
     labels = np.empty(2_100, int)
     labels[order] = model.labels_
-    assert len(model.result_.documents) == 101
+    assert len(model.result_.distinct) == 101
     assert len(set(labels[:2_000])) == 1
     others = fit(vectors, texts, n_topics="fine").labels_[2_000:]
     assert len(others) == 100

@@ -74,7 +74,7 @@ def test_texts_without_a_known_word_are_in_no_topic(toy, encoder, coverage, n_od
     assert note.value == n_odd + 1 and "in no topic" in note.message
     found = et.topics.assign(result, [*odd, "98765 !", "unheardof"])
     assert (found.labels == -1).all() and found.memberships.nnz == 0
-    assert (result.memberships.toarray()[result.documents.of_row[last]] == 0).all()
+    assert (result.memberships.toarray()[result.distinct.of_row[last]] == 0).all()
     for n_topics in ("fine", "coarse", 2):
         again = at_resolution(result, n_topics)
         assert (again.labels[last] == -1).all()

@@ -212,10 +212,10 @@ def test_a_summary_lists_the_largest_topics_and_the_decisions(branched):
     assert lines[0] == repr(branched)
     first = branched.topics[0]
     listed = [int(line[:4]) for line in lines[1:] if line[:4].strip().isdecimal()]
-    assert {0, 1, 2, *(theme.topics[0] for theme in branched.themes)} == {*listed}
+    assert {0, 1, 2, *(theme.topics[0] for theme in branched._themes)} == {*listed}
     place = next(i for i, line in enumerate(lines) if line.startswith("   0 "))
     assert f"{first.share:.1%}" in lines[place] and first.name in lines[place]
-    theme = next(theme for theme in branched.themes if 0 in theme.topics)
+    theme = next(theme for theme in branched._themes if 0 in theme.topics)
     n = f"({len(theme.topics)} topics)"
     assert any(n in line and theme.label in line for line in lines[1:place])
     notes = list(dict.fromkeys(d.message for d in branched.decisions))

@@ -61,7 +61,7 @@ def test_copies_of_every_text_leave_the_topics_as_they_are(once, copied):
 def test_copies_share_label_and_coordinates(copied):
     labels = copied.labels.reshape(N_TEXTS, 6)
     assert (labels == labels[:, :1]).all()
-    coordinates = copied.coordinates[copied.documents.of_row].reshape(N_TEXTS, 6, -1)
+    coordinates = copied.coordinates[copied.distinct.of_row].reshape(N_TEXTS, 6, -1)
     assert (coordinates == coordinates[:, :1]).all()
 
 

@@ -119,7 +119,7 @@ def test_rows_of_a_text_share_everything_and_count(collection, chosen):
     assert [t.size for t in result.topics] == [
         int((result.labels == t.topic_id).sum()) for t in result.topics
     ]
-    assert result.documents.weights.sum() == sum(bool(text and text.strip()) for text in texts)
+    assert result.distinct.weights.sum() == sum(bool(text and text.strip()) for text in texts)
 
 
 @some
@@ -132,7 +132,7 @@ def test_repeating_rows_changes_neither_graph_nor_map(collection, data):
     extra = data.draw(st.lists(st.sampled_from(first), min_size=n_extra, max_size=n_extra))
     repeated = [*texts, *(f" {texts[i]}" for i in extra)]
     one = fit(collection).result_
-    chosen = one.documents.first_rows[one.documents.of_row[extra]]
+    chosen = one.distinct.first_rows[one.distinct.of_row[extra]]
     two = fit((repeated, np.vstack([vectors, vectors[chosen]]))).result_
     if any(d.name == "conflicting_embeddings" for d in (*one.decisions, *two.decisions)):
         return  # which vector is taken is told elsewhere
@@ -140,8 +140,8 @@ def test_repeating_rows_changes_neither_graph_nor_map(collection, data):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
     np.testing.assert_array_equal(one.graph.indices, two.graph.indices)
     np.testing.assert_array_equal(one.graph.similarities, two.graph.similarities)
-    assert len(two.documents) == len(one.documents)
-    assert two.documents.weights.sum() == one.documents.weights.sum() + n_extra
+    assert len(two.distinct) == len(one.distinct)
+    assert two.distinct.weights.sum() == one.distinct.weights.sum() + n_extra
 
 
 @some

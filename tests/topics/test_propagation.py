@@ -549,7 +549,7 @@ def test_labels_of_new_texts_follow_from_shares_and_novelty(branched, branches):
 def test_novelty_is_calibrated_on_the_fit(branched, branches):
     texts, vectors = branches
     found = assign(branched, texts)
-    has = branched.documents
+    has = branched.distinct
     # Each document once: half of them are closer to their neighbours than the middle one.
     of_documents = found.novelty[has.first_rows]
     assert np.median(of_documents) == pytest.approx(0.5, abs=0.01)

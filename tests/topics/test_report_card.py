@@ -37,7 +37,7 @@ def test_the_result_s_own_figures(branched, card):
     assert card.loc["coverage", "value"] == branched.coverage
     assert card.loc["topics", "value"] == branched.n_topics
     rows = len(branched.corpus)
-    repeated = rows - len(branched.documents)
+    repeated = rows - len(branched.distinct)
     assert card.loc["duplicate_share", "value"] == pytest.approx(repeated / rows)
     assert repeated == 25
     assert card.loc["neighbor_recall", "value"] == branched.graph.recall

@@ -36,7 +36,7 @@ def test_an_integer_is_met_exactly(branched, n_topics):
     assert read.n_topics == len(read.topics) == n_topics
     assert set(read.clustering.labels) - {-1} == set(range(n_topics))
     assert sum(t.size for t in read.topics) == int((read.labels >= 0).sum())
-    assert read.memberships.shape == (len(read.documents), n_topics)
+    assert read.memberships.shape == (len(read.distinct), n_topics)
     assert read.topic_terms.shape[0] == n_topics
     assert all(topic.keywords for topic in read.topics)
     sizes = [topic.size for topic in read.topics]
@@ -44,7 +44,7 @@ def test_an_integer_is_met_exactly(branched, n_topics):
 
 
 def test_nearly_all_texts_of_a_topic_share_a_coarser_topic(branched):
-    before = np.zeros(len(branched.documents), dtype=int)
+    before = np.zeros(len(branched.distinct), dtype=int)
     for n_topics in range(2, 13):
         labels = at_resolution(branched, n_topics, coverage=1.0).clustering.labels
         shared = np.zeros((n_topics, n_topics - 1))

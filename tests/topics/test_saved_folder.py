@@ -27,7 +27,7 @@ SAVED = Path(__file__).parent / "saved" / "format_1"
 def test_a_saved_result_is_read():
     assert json.loads((SAVED / "manifest.json").read_text("utf-8"))["version"] == FORMAT == 1
     result = et.TopicResult.load(SAVED)
-    corpus, documents = result.corpus, result.documents
+    corpus, documents = result.corpus, result.distinct
     assert len(corpus) == 62 and len(documents) == 60
     assert corpus.texts[25].startswith("The train 1: ") and corpus.texts[61] == ""
     assert corpus.ids[0] == "6f81e1aa8c4fd524" and corpus.index[3] == "r3"

@@ -42,11 +42,11 @@ def relabeled(result, labels):
 
 
 def test_topics_match_by_documents_and_parts_join(main):
-    n = len(main.documents)
+    n = len(main.distinct)
     one = relabeled(main, np.repeat([0, 1, 2, -1], [40, 40, 40, n - 120]))
     #                     two parts of 0; half of 1; 2 within a new topic that is mostly no topic
     other = relabeled(main, np.repeat([0, 3, 1, -1, 2, 2], [25, 15, 40, 20, 20, n - 120]))
-    weights = main.documents.weights
+    weights = main.distinct.weights
     match = Match.of(one, other)
     assert match.first.tolist() == [0, 1, -1, -1] and match.topic.tolist() == [0, 1, -1, 0, -1]
     assert match.unmatched(other) == ("t2",)

@@ -171,7 +171,7 @@ def test_clear_topics_come_back(branched, measured):
 def test_replicates_hold_half_and_differ(branched):
     recipe = recipe_of(branched)
     one, other = (replicate(recipe, np.random.default_rng(seed)) for seed in (0, 1))
-    n_documents = len(branched.documents)
+    n_documents = len(branched.distinct)
     for labels in (one, other):
         assert (labels != NOT_DRAWN).sum() == round(n_documents / 2)
         assert labels.max() >= 1
@@ -262,7 +262,7 @@ def test_figures_are_those_of_cold_refits(uneven):
     # The means of twenty of either vary by some 0.02.
     found = with_stability(result, 40, random_state=0).stability
     refits = cold_refits(result, texts, vectors, range(40))
-    cold = compare(result.clustering.labels, refits, result.documents.weights)
+    cold = compare(result.clustering.labels, refits, result.distinct.weights)
     assert 0.3 < found.recurrence.mean() < 0.95  # topics that all come back would show little
     np.testing.assert_allclose(means(found), means(cold), atol=NEAR)
 

@@ -177,7 +177,7 @@ def test_a_loaded_result_is_read_at_other_resolutions_alike(branched, tmp_path):
 
 def test_stability_comes_back(branched, tmp_path):
     n_topics, rng = branched.n_topics, np.random.default_rng(0)
-    agreement = rng.random(len(branched.documents)).astype(np.float32)
+    agreement = rng.random(len(branched.distinct)).astype(np.float32)
     agreement[3] = np.nan
     measured = Stability(*rng.random((3, n_topics)), agreement, rng.random(6), 4)
     result = dataclasses.replace(branched, stability=measured)
@@ -329,10 +329,10 @@ def test_topics_labels_and_places_stay(branched, blank, tmp_path):
         assert repr(result.topics) == repr(branched.topics)
         np.testing.assert_array_equal(result.labels, branched.labels)
         np.testing.assert_array_equal(result.map, branched.map)
-        np.testing.assert_array_equal(result.documents.hashes, branched.documents.hashes)
+        np.testing.assert_array_equal(result.distinct.hashes, branched.distinct.hashes)
         assert (result.topic_terms != branched.topic_terms).nnz == 0
         assert len(result.tokens.ids) == 0 and result.tokens.words == ()
-        assert result.term_counts.counts.nnz == 0 and len(result.tokens) == len(result.documents)
+        assert result.term_counts.counts.nnz == 0 and len(result.tokens) == len(result.distinct)
         assert result.decisions[-1].name == "texts_left_out"
     assert branched.corpus.texts[0]  # the caller's result stays as it was
 

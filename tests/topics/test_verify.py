@@ -35,7 +35,7 @@ def test_a_study_comes_out_again(study, tmp_path):
     assert set(outcomes(verification).values()) == {("same bits", 0)}
     compared = verification.to_frame().set_index("part")["compared"]
     assert compared["texts"] == len(study.corpus) and compared["edits"] == 4
-    assert compared["topics"] == study.documents.weights.sum() and compared["names"] == 5
+    assert compared["topics"] == study.distinct.weights.sum() and compared["names"] == 5
     assert [topic.name for topic in verification.result.topics[:2]][1] == "Second"
 
 
@@ -91,7 +91,7 @@ def test_each_part_is_compared_by_itself(study):
     row = int(np.flatnonzero(labels == 0)[0])
     labels[row] = 1
     moved = verify(replace(study, clustering=replace(study.clustering, labels=labels)))
-    assert outcomes(moved)["topics"] == ("differs", study.documents.weights[row])
+    assert outcomes(moved)["topics"] == ("differs", study.distinct.weights[row])
     shares = [*study.memberships[row].toarray().ravel(), study.none_shares[row]]
     margin = np.diff(np.sort(shares)[-2:])[0]
     message = moved.parts.set_index("part")["message"]["topics"]

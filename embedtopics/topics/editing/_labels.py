@@ -401,9 +401,9 @@ def _applied(result: TopicResult, edit: Edit, custom: TermWeighting | None) -> T
 
 def find_topic(result: TopicResult, mark: TopicMark) -> int | None:
     """Find the topic that a mark of another result describes."""
-    if mark.documents and len(result.documents):
+    if mark.documents and len(result.distinct):
         halves = [(int(text[:16], 16), int(text[16:], 16)) for text in mark.documents]
-        documents = find_documents(result.documents.hashes, np.array(halves, dtype=np.uint64))
+        documents = find_documents(result.distinct.hashes, np.array(halves, dtype=np.uint64))
         documents = documents[documents >= 0]
         labels = result.clustering.labels[documents]
         counts = np.bincount(labels[labels != NOISE], minlength=max(result.n_topics, 1))

@@ -357,7 +357,7 @@ def reassign(
     is_near = (best.score > 0) & (best.score >= (best.least if threshold is None else threshold))
     labels = result.clustering.labels.copy()
     labels[outside[is_near]] = best.topic[is_near]
-    weights = result.documents.weights
+    weights = result.distinct.weights
     n_assigned, n_outside = int(weights[outside[is_near]].sum()), int(weights[outside].sum())
     return relabeled(
         result,
@@ -385,7 +385,7 @@ def _by_graph(result: TopicResult, outside: Int64Array) -> _Nearest:
 
 def _by_terms(result: TopicResult, outside: Int64Array) -> _Nearest:
     labels, counts = result.clustering.labels, result.term_counts.counts
-    by_topic = count_by_topic(counts, labels, result.n_topics, result.documents.weights)
+    by_topic = count_by_topic(counts, labels, result.n_topics, result.distinct.weights)
     best, score = np.zeros(len(outside), dtype=np.int32), np.zeros(len(outside))
     if not by_topic.nnz:
         return _Nearest(best, score, 0.0)
@@ -475,7 +475,7 @@ def split(result: TopicResult, topic: int | str, n_topics: int | str = "auto") -
     probabilities[members] = depths
 
     old = result.topics[topic]
-    largest = int(np.bincount(parts, result.documents.weights[members], n_parts).argmax())
+    largest = int(np.bincount(parts, result.distinct.weights[members], n_parts).argmax())
     origins: list[Topic | None] = [*result.topics[:topic], *result.topics[topic + 1 :]]
     origins += [None] * n_parts
     if old.is_seeded:
@@ -505,7 +505,7 @@ def _cut(
     result: TopicResult, members: Int64Array, topic: int, resolution: Resolution
 ) -> tuple[Int32Array, FloatArray]:
     """Return the cluster of each of the topic's documents, and its depth."""
-    weights, n_topics = result.documents.weights[members], resolution.n_topics
+    weights, n_topics = result.distinct.weights[members], resolution.n_topics
     partitioner = Partitioner(result.coordinates[members], weights)
     if not isinstance(n_topics, str):
         # A requested number is met, whatever the words or density of the parts.

@@ -119,7 +119,7 @@ def extend(
         novelty = judged.novelty
         outside = n_outside / n_new
     else:  # all texts are repeated, and weigh more
-        grown = dataclasses.replace(result, corpus=merged.corpus, documents=merged.documents)
+        grown = dataclasses.replace(result, corpus=merged.corpus, distinct=merged.documents)
         n_outside = 0
         novelty = np.empty(0, dtype=np.float32)
         outside = float("nan")
@@ -141,7 +141,7 @@ def extend(
     extension = Extension(
         result=grown,
         documents=merged.new,
-        n_known=int((weights.sum() - result.documents.weights.sum()) - weights[merged.new].sum()),
+        n_known=int((weights.sum() - result.distinct.weights.sum()) - weights[merged.new].sum()),
         novelty=novelty,
         outside=outside,
         expected=expected,
@@ -177,7 +177,7 @@ def _grown(
     return dataclasses.replace(
         result,
         corpus=merged.corpus,
-        documents=merged.documents,
+        distinct=merged.documents,
         embeddings=embeddings,
         graph=grown_graph(result, merged, embeddings, added, (judged.indices, judged.similarities)),
         coordinates=coordinates,
@@ -287,14 +287,14 @@ class Merged:
 def merge_documents(result: TopicResult, added: Corpus) -> Merged:
     """Append the rows of a corpus to those of a result, and find the documents of all."""
     # Hashing all texts again would be the slowest step of an extension.
-    corpus = join_corpora(recall_hashes(result.corpus, result.documents), added)
+    corpus = join_corpora(recall_hashes(result.corpus, result.distinct), added)
     documents = corpus.distinct()
     hashes = added.distinct().hashes
-    is_new = find_documents(result.documents.hashes, hashes) < 0
+    is_new = find_documents(result.distinct.hashes, hashes) < 0
     return Merged(
         corpus=corpus,
         documents=documents,
-        old=find_documents(documents.hashes, result.documents.hashes),
+        old=find_documents(documents.hashes, result.distinct.hashes),
         new=find_documents(documents.hashes, hashes[is_new]),
         added=np.flatnonzero(is_new),
     )

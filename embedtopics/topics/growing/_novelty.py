@@ -110,7 +110,7 @@ class Extension(Displayed):
 
 def expected_outside(result: TopicResult) -> tuple[float, int]:
     """Return the share of fitted documents that would be in no topic if they were new."""
-    fit = np.arange(len(result.documents))
+    fit = np.arange(len(result.distinct))
     if result.added is not None:
         fit = np.flatnonzero(~result.added)
     labels = result.clustering.labels[fit]
@@ -137,7 +137,7 @@ def chance_of(n_outside: int, n_new: int, expected: float, n_fitted: int) -> flo
 def find_candidates(result: TopicResult, least_size: int | None = None) -> tuple[Candidate, ...]:
     """Find informative, tight and new groups of added documents outside the topics."""
     assert result.added is not None
-    weights, added = result.documents.weights, result.added
+    weights, added = result.distinct.weights, result.added
     if least_size is None:
         size = automatic_min_cluster_size(int(weights[added].sum()))
         least_size = max(FEWEST, round(size / FINER))
@@ -215,7 +215,7 @@ def _described(
 
     sums = centroids(result.embeddings, groups, n_groups)
     tight = tightness(sums, np.bincount(groups[groups != NOISE], minlength=n_groups))
-    of_topics = centroids(result.embeddings, labels, n_topics, result.documents.weights)
+    of_topics = centroids(result.embeddings, labels, n_topics, result.distinct.weights)
     similar = cosines(sums, of_topics)
 
     candidates = []

@@ -320,14 +320,14 @@ def _with_novel(
         return result
     # The result gets only documents of new topics: with the other outliers it would not represent
     # the collection.
-    hashes = drafted.documents.hashes
+    hashes = drafted.distinct.hashes
     groups = [hashes[list(one.documents)] for one in near]
     members = find_documents(documents.hashes, np.concatenate(groups))
     grown = extended(np.sort(members))
     candidates = [
         dataclasses.replace(
             candidate,
-            documents=tuple(find_documents(grown.result.documents.hashes, group).tolist()),
+            documents=tuple(find_documents(grown.result.distinct.hashes, group).tolist()),
         )
         for candidate, group in zip(near, groups, strict=True)
     ]
@@ -338,7 +338,7 @@ def _with_novel(
     topics.put(new, judged.labels[is_new], judged.shares[is_new], topics.novelty[new])
     labels = adopted.clustering.labels
     is_new = labels >= result.n_topics
-    rows_of_new = find_documents(documents.hashes, adopted.documents.hashes)[is_new]
+    rows_of_new = find_documents(documents.hashes, adopted.distinct.hashes)[is_new]
     shares = adopted.memberships[is_new]
     topics.put(rows_of_new, labels[is_new], shares, topics.novelty[rows_of_new])
     # The history leaves out the extension by these rows, which were selected.

@@ -120,7 +120,7 @@ def _vectors(
         of_terms = encode_uncached(encoder_of_fit(result, encoder), terms, len(origin))
     topics = []
     for topic in result.topics:
-        central = result.documents.of_row[np.array(topic.representatives, dtype=np.int64)]
+        central = result.distinct.of_row[np.array(topic.representatives, dtype=np.int64)]
         mean = result.embeddings[central].mean(axis=0, dtype=np.float64) - origin
         length = np.sqrt(np.einsum("d,d->", mean, mean))
         topics.append((mean / (length or 1.0)).astype(np.float32))

@@ -40,7 +40,7 @@ def string_column(values: Sequence[str], index: pd.Index | None = None) -> pd.Se
 def rows_of_topics(result: TopicResult, topics: Any) -> BoolArray:
     """Return a mask of the rows with text in one of the topics, (n_rows,)."""
     ids = [_topic_or_none(result, topic) for topic in listed_topics(topics)]
-    return np.isin(result.labels, ids) & (result.documents.of_row >= 0)
+    return np.isin(result.labels, ids) & (result.distinct.of_row >= 0)
 
 
 def _topic_or_none(result: TopicResult, topic: Any) -> int:
@@ -52,7 +52,7 @@ def _topic_or_none(result: TopicResult, topic: Any) -> int:
 
 def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> BoolArray:
     """Return a mask of the rows with text that meet a condition, (n_rows,)."""
-    is_selected = result.documents.of_row >= 0
+    is_selected = result.distinct.of_row >= 0
     if where is None:
         return is_selected
 
@@ -96,7 +96,7 @@ def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> Boo
 def document_weights(result: TopicResult, rows: BoolArray) -> tuple[Int64Array, Int64Array]:
     """Return the number of selected rows of each document, and the first such row or -1."""
     row_numbers = np.flatnonzero(rows)
-    of_row, n_documents = result.documents.of_row[row_numbers], len(result.documents)
+    of_row, n_documents = result.distinct.of_row[row_numbers], len(result.distinct)
     first_rows = np.full(n_documents, -1, dtype=np.int64)
     first_rows[of_row[::-1]] = row_numbers[::-1]
     return np.bincount(of_row, minlength=n_documents).astype(np.int64), first_rows
@@ -307,7 +307,7 @@ def sample_documents(
         places = np.argsort(-share, kind="stable")[:n_documents]
         scores = share
     else:
-        keys = random_keys(result.documents.hashes[documents], resolve_seed(random_state))
+        keys = random_keys(result.distinct.hashes[documents], resolve_seed(random_state))
         places = np.argsort(keys, kind="stable")[:n_documents]
         scores = keys / 2.0**64
 

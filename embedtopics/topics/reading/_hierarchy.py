@@ -95,14 +95,14 @@ def themes(result: TopicResult) -> pd.DataFrame:
         Columns theme (label), size (rows), share (of the rows with text) and topics (ids, a tuple),
         the largest first. There are 4 to 12 themes; fewer than eight topics are their own themes.
     """
-    frame = pd.DataFrame(result.themes, columns=["label", "size", "share", "topics"])
+    frame = pd.DataFrame(result._themes, columns=["label", "size", "share", "topics"])
     return frame.rename(columns={"label": "theme"})
 
 
 def group_topics(result: TopicResult) -> tuple[Theme, ...]:
     """Return the themes of a result, the largest first."""
     tree = hierarchy(result)
-    n_texts = int(result.documents.weights.sum())
+    n_texts = int(result.distinct.weights.sum())
     sizes = {node: tree.nodes[node].size for node in tree.themes}
     return tuple(
         Theme(tree.nodes[node].label, size, size / n_texts, tree.topics_under(node))
@@ -135,7 +135,7 @@ def _link_coordinates(result: TopicResult) -> tuple[Int32Array, Float64Array, In
         if pairs.shape[1] == n_topics and (pairs[0] == np.arange(n_topics)).all():
             labels = pairs[1][cells]
     inside = labels >= 0
-    weights = result.documents.weights[inside]
+    weights = result.distinct.weights[inside]
     means, sizes = cluster_means(result.coordinates[inside], weights, labels[inside])
     pairs, costs = ward_merges(means, sizes)
     steps = np.empty((n_topics - 1, 4))
@@ -155,7 +155,7 @@ def merge_keywords(result: TopicResult, merges: Int32Array) -> list[tuple[str, .
         return []
     counts = result.term_counts
     topic_counts = count_by_topic(
-        counts.counts, result.clustering.labels, result.n_topics, result.documents.weights
+        counts.counts, result.clustering.labels, result.n_topics, result.distinct.weights
     )
     if not topic_counts.nnz:
         return [() for _ in merges]

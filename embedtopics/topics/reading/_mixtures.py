@@ -58,7 +58,7 @@ def mixtures(result: TopicResult, *, rows: Iterable[int] | None = None) -> csr_m
         ``idf_``.
     """
     words = result.tokens.ids, result.tokens.offsets
-    of_row = result.documents.of_row
+    of_row = result.distinct.of_row
     of_text = of_row if rows is None else of_row[_checked_rows(rows, len(of_row))]
     # Rows that share a text share its mixture; the first, -1, stands for rows without text.
     documents, place = np.unique(np.append(of_text, -1), return_inverse=True)
@@ -92,8 +92,8 @@ def token_topics(result: TopicResult, document: int) -> TokenMixture:
     InputError
         As in `mixtures`.
     """
-    (row,) = _checked_rows([document], len(result.documents.of_row), "document")
-    which, text = result.documents.of_row[[row]], result.corpus.texts[row] or ""
+    (row,) = _checked_rows([document], len(result.distinct.of_row), "document")
+    which, text = result.distinct.of_row[[row]], result.corpus.texts[row] or ""
     words = _select_documents(result.tokens.ids, result.tokens.offsets, which[which >= 0])
     tokens = tuple(result.tokens.words[i] for i in words[0])
     shares = np.zeros(result.n_topics, dtype=np.float32)
@@ -233,7 +233,7 @@ class _Topics(NamedTuple):
     @classmethod
     def of(cls, result: TopicResult) -> _Topics:
         counts, labels = result.term_counts, result.clustering.labels
-        by_topic = count_by_topic(counts.counts, labels, result.n_topics, result.documents.weights)
+        by_topic = count_by_topic(counts.counts, labels, result.n_topics, result.distinct.weights)
         factors = np.zeros(len(counts.terms))
         if by_topic.nnz:
             weighting = fitted_weighting(result, by_topic)

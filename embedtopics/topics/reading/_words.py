@@ -91,7 +91,7 @@ def concordance(
     documents = documents[is_selected]
     inside = positions - tokens.offsets[documents]
 
-    keys = random_keys(result.documents.hashes[documents], resolve_seed(random_state), inside)
+    keys = random_keys(result.distinct.hashes[documents], resolve_seed(random_state), inside)
     sample = np.sort(np.argsort(keys, kind="stable")[:n_occurrences])
 
     lines = []
@@ -212,7 +212,7 @@ def keyness(
     is_held = (places[0] > 0) & (places[1] > 0)
     tested = np.flatnonzero((counted[0] + counted[1] >= MIN_COUNT) & is_held)
 
-    everyone = result.documents.weights
+    everyone = result.distinct.weights
     places_everywhere = np.maximum(places_for(result, everyone, longest)[lengths], 1)
     shares = (counts.T @ everyone) / places_everywhere
 
@@ -309,7 +309,7 @@ def _weights(result: TopicResult, target: Any, reference: Any) -> tuple[Int64Arr
         return rows_of_topics(result, side)
 
     first = rows_of(target, "target")
-    has_text = result.documents.of_row >= 0
+    has_text = result.distinct.of_row >= 0
     second = has_text & ~first if reference is None else rows_of(reference, "reference")
     if n_shared := int((first & second).sum()):
         expected = "a set without rows of the target"

@@ -37,8 +37,8 @@ class TopicResult:
     ----------
     corpus : Corpus
         The input, row by row.
-    documents : DistinctDocuments
-        Rows of each distinct text.
+    distinct : DistinctDocuments
+        Rows of each distinct text, as `Corpus.distinct` returns.
     embeddings : float32 ndarray of shape (n_documents, n_dimensions)
         Unit vectors; zeros for a document without a vector.
     graph : NeighborGraph
@@ -81,7 +81,7 @@ class TopicResult:
     """
 
     corpus: Corpus
-    documents: DistinctDocuments
+    distinct: DistinctDocuments
     embeddings: FloatArray
     graph: NeighborGraph
     coordinates: FloatArray
@@ -104,7 +104,7 @@ class TopicResult:
     weighting: TermWeighting | None = None
 
     def __repr__(self) -> str:
-        n_texts = int(self.documents.weights.sum())
+        n_texts = int(self.distinct.weights.sum())
         return (
             f"TopicResult({self.n_topics} topics, {n_texts:,} texts, {self.coverage:.0%} covered)"
         )
@@ -126,8 +126,8 @@ class TopicResult:
             Number of topics to list; the largest topic of each theme is listed as well.
         """
         lines = [repr(self)]
-        for theme in self.themes:
-            if len(self.themes) < self.n_topics:
+        for theme in self._themes:
+            if len(self._themes) < self.n_topics:
                 lines.append(f"     {theme.share:6.1%}  {theme.label} ({len(theme.topics)} topics)")
             for topic in (self.topics[i] for i in theme.topics):
                 if topic.topic_id < n_topics or topic.topic_id == theme.topics[0]:
@@ -214,7 +214,7 @@ class TopicResult:
         return len(self.topics)
 
     @cached_property
-    def themes(self) -> tuple[Theme, ...]:
+    def _themes(self) -> tuple[Theme, ...]:
         """4 to 12 groups of topics, the largest first; fewer than 8 topics are their own themes."""
         from embedtopics.topics.reading._hierarchy import group_topics
 
@@ -243,12 +243,12 @@ class TopicResult:
     @property
     def coverage(self) -> float:
         """Share of the rows with text in a topic."""
-        has_text = self.documents.of_row >= 0
+        has_text = self.distinct.of_row >= 0
         return float(np.mean(self.labels[has_text] != NOISE)) if has_text.any() else 0.0
 
     def by_row(self, values: npt.NDArray[Any], missing: float) -> npt.NDArray[Any]:
         """Return values of rows from those of documents; `missing` for rows without text."""
-        of_row = self.documents.of_row
+        of_row = self.distinct.of_row
         spread = np.full((len(of_row), *values.shape[1:]), missing, dtype=values.dtype)
         spread[of_row >= 0] = values[of_row[of_row >= 0]]
         return spread

@@ -66,7 +66,7 @@ def by_group(
     (Monroe, Colaresi and Quinn 2008). The prior weighs as much as the words of an average group.
     """
     values, by = values_of(result, result.corpus.group_column if group is None else group, "group")
-    has_text = result.documents.of_row >= 0
+    has_text = result.distinct.of_row >= 0
     codes, names, decisions = _number_groups(values, has_text, by)
     if not names:
         raise InputError("group", "a column with values in rows with text", by)
@@ -192,7 +192,7 @@ class CellCounts(NamedTuple):
 
 def units_of(result: TopicResult, units: Any) -> Int64Array:
     """Return the unit of each row, by default the document of a passage, or the text."""
-    of_text = result.documents.of_row
+    of_text = result.distinct.of_row
     if units is None and PASSAGE_COLUMNS[0] not in result.corpus.metadata:
         return np.asarray(of_text, dtype=np.int64)
     units = PASSAGE_COLUMNS[0] if units is None else units
@@ -277,7 +277,7 @@ def count_cells(result: TopicResult, cell_of_row: Int64Array, n_cells: int) -> c
     rows = np.flatnonzero(labels != NOISE)
     cells = cell_of_row[rows] % (n_cells + 1)
     place = labels[rows].astype(np.int64) * (n_cells + 1) + cells
-    documents = result.documents.of_row[rows]
+    documents = result.distinct.of_row[rows]
     return sum_rows(result.term_counts.counts, documents, place, result.n_topics * (n_cells + 1))
 
 

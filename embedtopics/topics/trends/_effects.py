@@ -126,7 +126,7 @@ def effects(
 
     terms, names = parse_covariates(covariates, set(map(str, result.corpus.metadata.columns)))
     columns = {name: values_of(result, column, name)[0] for name, column in names.items()}
-    has_text = result.documents.of_row >= 0
+    has_text = result.distinct.of_row >= 0
     design = make_design(terms, columns, has_text, unit_of_row, reference or {})
     rows = _Rows.of(result, design, unit_of_row, units)
 
@@ -229,7 +229,7 @@ class _Rows:
     def of(cls, result: TopicResult, design: Design, unit_of_row: Int64Array, units: Any) -> _Rows:
         rows = design.rows
         n = len(design.rows)
-        pairs = np.stack([result.documents.of_row[rows], unit_of_row[rows]])
+        pairs = np.stack([result.distinct.of_row[rows], unit_of_row[rows]])
         parts, place = np.unique(pairs, axis=1, return_inverse=True)
         sample = Sample.of(np.ones(n), np.zeros(n), unit_of_row[rows])
 
@@ -325,7 +325,7 @@ def _of_replicate(
 ) -> _Partition:
     """Return the texts of a replicate, whose clusters count as the topics that match best."""
     both = np.flatnonzero(labels_again != NOT_DRAWN)
-    labels, weights = result.clustering.labels[both], result.documents.weights[both]
+    labels, weights = result.clustering.labels[both], result.distinct.weights[both]
     _, match = best_matches(labels, labels_again[both], weights, result.n_topics)
     texts = np.flatnonzero(labels_again[rows.documents] != NOT_DRAWN)
     clusters = labels_again[rows.documents[texts]]

@@ -179,7 +179,7 @@ def _dates_of(result: TopicResult, time: Any) -> tuple[Times, str, tuple[Decisio
     else:
         dates, notes = corpus.time, corpus.notes
 
-    has_text = result.documents.of_row >= 0
+    has_text = result.distinct.of_row >= 0
     moments = dates.to_numpy(dtype="datetime64[us]")
     moments = np.where(has_text, moments, np.datetime64("NaT"))
     if np.isnat(moments).all():

@@ -23,7 +23,7 @@ from tests.factories import refuses
 
 def label_of_documents(result):
     """Return the label of each topic by the set of its documents, known by their hashes."""
-    hashes = result.documents.hashes
+    hashes = result.distinct.hashes
     return {
         frozenset(map(tuple, hashes[result.clustering.labels == topic.topic_id].tolist())): (
             topic.name

@@ -47,7 +47,7 @@ def texts_of(result, topic):
     found = []
     for document in np.flatnonzero(result.clustering.labels == topic):
         ids = result.tokens.ids[offsets[document] : offsets[document + 1]]
-        found += [words[i] for i in ids] * int(result.documents.weights[document])
+        found += [words[i] for i in ids] * int(result.distinct.weights[document])
     return found
 
 
@@ -255,7 +255,7 @@ def sparse():
 
 def scores_by_hand(result, strategy):
     """Return the nearness of every document to every topic, of dense products."""
-    labels, weights = result.clustering.labels, result.documents.weights
+    labels, weights = result.clustering.labels, result.distinct.weights
     if strategy == "terms":
         by_topic = topic_counts(result)
         weighing = ClassTfidf().fit(by_topic)
@@ -328,7 +328,7 @@ def test_who_joins_and_who_does_not(sparse, strategy):
     shares = joined.memberships.toarray()
     np.testing.assert_array_equal(shares.argmax(axis=1)[joins], now.labels[joins])
     assert shares.sum(axis=1).max() <= 1 + 1e-6
-    weights = sparse.documents.weights
+    weights = sparse.distinct.weights
     numbers = f"{weights[joins].sum():,} of {weights[~inside].sum():,}"
     assert numbers in joined.history[-1].message
 
@@ -438,7 +438,7 @@ def test_without_a_hierarchy_the_coordinates_serve(branches, branched):
     found = parted.clustering.labels[members]
     assert len(set(found)) >= 2 and parted.coverage == result.coverage
     tree = spanning_tree(result.coordinates[members])
-    cut = labels_at(tree, 10, result.documents.weights[members]).labels
+    cut = labels_at(tree, 10, result.distinct.weights[members]).labels
     both = cut >= 0
     assert partition(cut[both]) == partition(found[both])
 

@@ -33,7 +33,7 @@ def test_removed_documents_are_in_none_and_say_why(branched):
 def test_all_may_be_removed(branched):
     none = remove(branched, range(branched.n_topics))
     assert none.n_topics == 0 and none.coverage == 0.0
-    assert none.memberships.shape == (len(branched.documents), 0)
+    assert none.memberships.shape == (len(branched.distinct), 0)
     assert none.topic_terms.shape == (0, len(branched.term_counts.terms))
     assert (none.labels == -1).all()
     with pytest.raises(InputError):

@@ -81,7 +81,7 @@ def test_topics_are_found_by_their_documents(branched, refitted):
     assert named.name == "Named"
     assert set(named.keywords) & set(branched.topics[3].keywords)
     merged = {d for m in edited.history[1].marks for d in m.documents}
-    held = [f"{a:016x}{b:016x}" in merged for a, b in done.documents.hashes.tolist()]
+    held = [f"{a:016x}{b:016x}" in merged for a, b in done.distinct.hashes.tolist()]
     labels = done.clustering.labels[np.flatnonzero(held)]
     assert len(set(labels[labels >= 0].tolist())) == 1
 

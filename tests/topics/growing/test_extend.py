@@ -28,7 +28,7 @@ def extension(split):
 
 def old_rows(result, grown):
     """Return the number in the grown result of each document."""
-    return grown.documents.of_row[result.documents.first_rows]
+    return grown.distinct.of_row[result.distinct.first_rows]
 
 
 def test_what_was_there_stays_bit_for_bit(split, extension):
@@ -51,9 +51,9 @@ def test_new_documents_get_what_assign_gives_them(split, extension):
     found = assign(result, texts, embeddings=vectors)
     grown = extension.result
     np.testing.assert_array_equal(grown.labels[CUT:], found.labels)
-    of_row = grown.documents.of_row[CUT:]
+    of_row = grown.distinct.of_row[CUT:]
     np.testing.assert_array_equal(grown.memberships[of_row].toarray(), found.memberships.toarray())
-    new_rows = grown.documents.first_rows[extension.documents]
+    new_rows = grown.distinct.first_rows[extension.documents]
     np.testing.assert_array_equal(extension.novelty, found.novelty[new_rows - CUT])
     assert (grown.clustering.probabilities[extension.documents] == 0).all()
     inside = grown.clustering.labels[extension.documents] != NOISE
@@ -69,7 +69,7 @@ def test_the_grown_result_is_one_of_all_rows(split, extension):
     distinct = whole.distinct()
     for name in ("hashes", "first_rows", "of_row", "weights"):
         expected = getattr(distinct, name)
-        np.testing.assert_array_equal(getattr(grown.documents, name), expected)
+        np.testing.assert_array_equal(getattr(grown.distinct, name), expected)
     tokens = tokenize(whole.document_texts())
     np.testing.assert_array_equal(grown.tokens.ids, tokens.ids)
     np.testing.assert_array_equal(grown.tokens.offsets, tokens.offsets)
@@ -146,9 +146,9 @@ def test_texts_that_were_there_weigh_more(split):
     known = [result.corpus.texts[row], "  " + result.corpus.texts[row], None, ""]
     said = extend(result, known, embeddings=np.full((4, 24), np.nan))
     grown = said.result
-    document = result.documents.of_row[row]
+    document = result.distinct.of_row[row]
     assert len(said.documents) == 0 and said.n_known == 2 and said.p_value == 1.0
-    assert grown.documents.weights[document] == result.documents.weights[document] + 2
+    assert grown.distinct.weights[document] == result.distinct.weights[document] + 2
     assert grown.topics[1].size == result.topics[1].size + 2
     assert grown.labels[-4:].tolist() == [1, 1, -1, -1]
     assert np.isnan(said.outside) and said.expected < 0.1 and not said.is_alarming
@@ -157,7 +157,7 @@ def test_texts_that_were_there_weigh_more(split):
 
 def test_the_hierarchy_holds_all_documents(split, extension):
     grown = extension.result
-    n_documents = len(grown.documents)
+    n_documents = len(grown.distinct)
     tree = grown.tree
     assert tree.edges.shape == (n_documents - 1, 2) and (tree.edges[:, 0] < tree.edges[:, 1]).all()
     assert (np.diff(tree.distances) >= 0).all() and len(tree.core_distances) == n_documents
@@ -215,11 +215,11 @@ def test_the_smallest_results(n):
     fit = et.TopicModel(languages=[]).fit([f"text {i}" for i in range(n)], embeddings=vectors[:n])
     said = extend(fit.result_, ["more", "and more", "text 0"], embeddings=vectors[3:6])
     grown = said.result
-    assert len(grown.documents) == n + 2 == len(grown.embeddings) and len(said.documents) == 2
+    assert len(grown.distinct) == n + 2 == len(grown.embeddings) and len(said.documents) == 2
     assert len(grown.map) == n + 2 and np.isfinite(grown.map).all()
     assert grown.n_topics == fit.result_.n_topics and grown.graph.indices.shape == (n + 2, n - 1)
     again = extend(grown, ["more", "again"], embeddings=vectors[:2])
-    assert len(again.result.documents) == n + 3 and str(again)
+    assert len(again.result.distinct) == n + 3 and str(again)
 
 
 def test_rows_without_text_stay(split):

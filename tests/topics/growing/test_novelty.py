@@ -33,12 +33,12 @@ def test_the_expected_share_is_that_of_documents_left_out_one_by_one(split):
     result = split[0]
     share, n_documents = expected_outside(result)
     outside = 0
-    for document in range(len(result.documents)):
-        others = np.delete(np.arange(len(result.documents)), document)
+    for document in range(len(result.distinct)):
+        others = np.delete(np.arange(len(result.distinct)), document)
         k = result.graph.k
         near, close = nearest(result.embeddings[[document]], result.embeddings[others], k)
         outside += is_outside(result, others[near[0]], close[0])
-    assert n_documents == len(result.documents)
+    assert n_documents == len(result.distinct)
     assert share == pytest.approx(outside / n_documents, abs=1e-12)
 
 
@@ -112,7 +112,7 @@ def test_groups_gather_over_several_extensions(split):
     assert first.candidates == ()
     second = extend(first.result, STRANGE[parts[1]], embeddings=strange()[parts[1]])
     (found,) = second.candidates
-    rows = second.result.documents.first_rows[list(found.documents)]
+    rows = second.result.distinct.first_rows[list(found.documents)]
     n_before = int((first.result.labels[-3:] == NOISE).sum())
     assert (rows < 463).sum() == n_before >= 2  # of the first extension, too
 
@@ -154,10 +154,10 @@ def test_adopted_groups_are_topics(split, surprising):
     assert grown.topics[n].size == found.size
     assert "grue quendor" in grown.topics[n].keywords or "quendor" in grown.topics[n].keywords
     assert (grown.clustering.labels[members] == n).all()
-    others = np.setdiff1d(np.arange(len(before.documents)), members)
+    others = np.setdiff1d(np.arange(len(before.distinct)), members)
     np.testing.assert_array_equal(grown.clustering.labels[others], before.clustering.labels[others])
     np.testing.assert_array_equal(grown.map, before.map)
-    assert grown.memberships.shape == (len(before.documents), n + 1)
+    assert grown.memberships.shape == (len(before.distinct), n + 1)
     assert (grown.memberships.toarray()[members, n] >= 0.5).all()
     np.testing.assert_array_equal(
         grown.memberships[others, :n].toarray(), before.memberships[others].toarray()

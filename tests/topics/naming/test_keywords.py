@@ -108,7 +108,7 @@ def test_ranking_is_that_of_bertopic(result, bertopic, monkeypatch):
     encoder = WordEncoder(result.embeddings.shape[1])
     found = topics.keywords(result, "embedding", encoder=encoder, n_terms=8)
     candidates = dict(enumerate(candidates_of(result, 100)))
-    typical = [result.documents.of_row[list(t.representatives)] for t in result.topics]
+    typical = [result.distinct.of_row[list(t.representatives)] for t in result.topics]
     ends = np.cumsum([0, *map(len, typical)])
     theirs = bertopic.KeyBERTInspired(top_n_words=8)
     similarity, vocabulary = theirs._extract_embeddings(
@@ -134,7 +134,7 @@ def test_diverse_terms_are_those_of_mmr(result, bertopic, diversity, monkeypatch
     encoder = WordEncoder(result.embeddings.shape[1])
     found = topics.keywords(result, diversity=diversity, encoder=encoder, n_terms=7)
     for topic, (words, row) in enumerate(zip(candidates_of(result, 30), found, strict=True)):
-        typical = result.documents.of_row[list(result.topics[topic].representatives)]
+        typical = result.distinct.of_row[list(result.topics[topic].representatives)]
         mean = result.embeddings[typical].mean(axis=0)[None]
         vectors = encoder.encode(words)
         assert [term for term, _ in row] == mmr(mean, vectors, words, diversity, 7)
@@ -147,7 +147,7 @@ def test_without_an_encoder_terms_are_seen_from_the_middle(result):
     found = topics.keywords(result, "embedding", encoder="documents", n_terms=200)
     middle = result.embeddings.mean(axis=0, dtype=np.float64)
     for topic, row in enumerate(found):
-        typical = result.documents.of_row[list(result.topics[topic].representatives)]
+        typical = result.distinct.of_row[list(result.topics[topic].representatives)]
         direction = result.embeddings[typical].mean(axis=0, dtype=np.float64) - middle
         for term, score in row:
             column = result.term_counts.terms.index(term)
@@ -173,7 +173,7 @@ def test_encoder_of_the_fit_is_loaded_again(toy):
     found = topics.keywords(lsa, "embedding", n_terms=3)
     encoder = encoder_of_fit(lsa)
     for topic, row in enumerate(found):
-        typical = lsa.documents.of_row[list(lsa.topics[topic].representatives)]
+        typical = lsa.distinct.of_row[list(lsa.topics[topic].representatives)]
         mean = lsa.embeddings[typical].mean(axis=0, dtype=np.float64)
         vectors = np.asarray(encoder.encode([term for term, _ in row]), dtype=np.float64)
         cosines = cosine_similarity(vectors, mean[None]).ravel()

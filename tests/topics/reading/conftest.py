@@ -52,7 +52,7 @@ def _build(
     )
     empty = NeighborGraph(np.zeros((n, 0), np.int32), np.zeros((n, 0), np.float32))
     return TopicResult(
-        corpus=corpus, documents=documents, embeddings=embeddings, graph=empty,
+        corpus=corpus, distinct=documents, embeddings=embeddings, graph=empty,
         coordinates=np.zeros((n, 5), np.float32), map=np.zeros((n, 2), np.float32),
         clustering=clustering, memberships=csr_matrix(shares), tokens=tokens, term_counts=counts,
         topic_terms=topic_terms, topics=found, settings={"encoder": "given", **(settings or {})},

@@ -155,7 +155,7 @@ def test_boundary_tells_the_other_topic(fan):
 
 
 def test_typical_of_a_whole_topic_are_its_representatives(branched):
-    rows = branched.documents.first_rows
+    rows = branched.distinct.first_rows
     for topic in branched.topics:
         found = sample_documents(branched, topic.topic_id, strategy="representative", n_documents=5)
         assert tuple(found.index) == topic.representatives

@@ -28,7 +28,7 @@ def test_merges_are_those_of_scipy(by):
     result = make_result(400, 9, seed=3)
     rows = result.topic_terms.toarray()
     if by == "embeddings":
-        labels, of_row = result.labels, result.documents.of_row
+        labels, of_row = result.labels, result.distinct.of_row
         rows = np.array([result.embeddings[of_row[labels == t]].mean(axis=0) for t in range(9)])
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     steps = linkage(squareform(np.clip(1 - rows @ rows.T, 0, 2), checks=False), "ward")
@@ -40,7 +40,7 @@ def test_merges_are_those_of_scipy(by):
 
 def test_coordinates_are_merged_by_what_is_added_to_the_sum_of_squares():
     result = make_result(400, 9, seed=3)
-    labels, weights = result.clustering.labels, result.documents.weights
+    labels, weights = result.clustering.labels, result.distinct.weights
 
     def squares(group):
         inside = np.isin(labels, list(group))

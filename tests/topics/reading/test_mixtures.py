@@ -57,7 +57,7 @@ def phrased():
     counts = count_terms(
         result.tokens, ngram_range=(1, 3), min_df=2, stop_words=["people", "often", "later"]
     )
-    labels, weights = result.clustering.labels, result.documents.weights
+    labels, weights = result.clustering.labels, result.distinct.weights
     by_topic = count_by_topic(counts.counts, labels, 4, weights)
     settings = {**result.settings, "ngram_range": [1, 3]}
     return replace(
@@ -69,7 +69,7 @@ def phrased():
 
 
 def words_of(result, row):
-    document = result.documents.of_row[row]
+    document = result.distinct.of_row[row]
     begin, end = result.tokens.offsets[document : document + 2]
     return [result.tokens.words[i] for i in result.tokens.ids[begin:end]]
 
@@ -108,10 +108,10 @@ def test_equal_windows_written_out(phrased, arguments, monkeypatch):
 
 def test_rows_of_one_text_and_rows_without(phrased):
     everything = topics.mixtures(phrased)
-    of_row = phrased.documents.of_row
+    of_row = phrased.distinct.of_row
     assert everything.shape == (len(of_row), 4) and everything.dtype == np.float32
     assert everything[np.flatnonzero(of_row < 0)].nnz == 0
-    repeated = np.flatnonzero(of_row == np.argmax(phrased.documents.weights))
+    repeated = np.flatnonzero(of_row == np.argmax(phrased.distinct.weights))
     assert len(repeated) > 1
     assert np.ptp(everything[repeated].toarray(), axis=0).max() == 0
     empty = int(np.flatnonzero(of_row < 0)[0])
@@ -135,7 +135,7 @@ def test_no_topics_one_topic_and_no_terms():
     lacking[1] = 0
     found = topics.mixtures(replace(result, topic_terms=csr_matrix(lacking)))
     assert found[:, 1].nnz == 0 and found.nnz
-    stream = tokenize(["" for _ in range(len(result.documents))])
+    stream = tokenize(["" for _ in range(len(result.distinct))])
     counts = count_terms(stream)
     mute = replace(result, tokens=stream, term_counts=counts, topic_terms=csr_matrix((3, 0)))
     assert topics.mixtures(mute).nnz == 0

@@ -29,7 +29,7 @@ def oracle():
     for seed in range(100):
         result = make_result(n_documents=200, n_topics=5, seed=seed)
         labels = np.where(result.clustering.labels == NOISE, 4, result.clustering.labels)
-        weights = result.documents.weights
+        weights = result.distinct.weights
         sizes = np.bincount(labels, weights)
         order = np.argsort(-sizes, kind="stable")
         labels = np.argsort(order)[labels].astype(np.int32)
@@ -41,7 +41,7 @@ def oracle():
         clustering=dataclasses.replace(result.clustering, labels=labels),
         topic_terms=ClassTfidf().fit_transform(counts),
     )
-    rows = np.flatnonzero(result.documents.of_row >= 0)
+    rows = np.flatnonzero(result.distinct.of_row >= 0)
     texts = [result.corpus.texts[row] for row in rows]
     words = CountVectorizer(vocabulary=result.term_counts.terms, lowercase=False)
     model = fit_bertopic(

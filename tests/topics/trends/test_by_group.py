@@ -17,7 +17,7 @@ def sources(result):
 
 def test_counts_and_shares_are_those_of_a_cross_table(result, sources):
     groups = topics.by_group(result, sources)
-    has_text = result.documents.of_row >= 0
+    has_text = result.distinct.of_row >= 0
     expected = pd.crosstab(result.labels[has_text], sources[has_text])
     found = groups.to_frame().pivot(index="topic", columns="group", values="count")
     assert (found == expected.reindex_like(found)).all(axis=None)
@@ -25,7 +25,7 @@ def test_counts_and_shares_are_those_of_a_cross_table(result, sources):
     assert groups.shares == pytest.approx(groups.counts / groups.totals)
     # Rows of one text in one group have one topic, and are worth a single row.
     place = [sources == name for name in groups.names]
-    counted = [np.bincount(result.documents.of_row[has_text & own]) for own in place]
+    counted = [np.bincount(result.distinct.of_row[has_text & own]) for own in place]
     effective = groups.totals**2 / [float(sizes @ sizes) for sizes in counted]
     low, high = wilson(groups.shares * effective, effective)
     assert groups.low == pytest.approx(low) and groups.high == pytest.approx(high)
@@ -48,7 +48,7 @@ def test_term_weights_equal_those_of_bertopic(oracle):
 def test_distinctive_terms_are_those_of_the_log_odds_within_the_topic(result, sources):
     groups = topics.by_group(result, sources, n_terms=6)
     counts = result.term_counts.counts
-    of_row = result.documents.of_row
+    of_row = result.distinct.of_row
     for topic in (0, 3):
         held = {}
         for name in groups.names:
@@ -85,7 +85,7 @@ def test_many_groups_are_put_together(result, monkeypatch):
     source = [f"s{i % 50 if i > 200 else 0}" for i in range(len(result.corpus))]
     groups = topics.by_group(result, source)
     assert groups.names[0] == "s0" and groups.names[-1] == "(other)" and len(groups.names) == 5
-    assert groups.totals.sum() == (result.documents.of_row >= 0).sum()
+    assert groups.totals.sum() == (result.distinct.of_row >= 0).sum()
     assert groups.decisions[0].value == 46
 
 

@@ -20,7 +20,7 @@ def source(result):
 
 def dummies(result, source):
     """Return the design, made by hand: months from the mean, two levels against the largest."""
-    rows = np.flatnonzero(result.documents.of_row >= 0)
+    rows = np.flatnonzero(result.distinct.of_row >= 0)
     seconds = (result.corpus.time - pd.Timestamp("1970-01-01")).dt.total_seconds().to_numpy()[rows]
     months = seconds / (365.2425 / 12 * 86400)
     levels = pd.Series(source[rows]).value_counts().index
@@ -61,8 +61,8 @@ def test_resamples_draw_distinct_texts_with_all_their_rows(result, source):
     # the interval is compared with one that is drawn by hand
     rows, design, _ = dummies(result, source)
     found = topics.effects(result, {"date": "date", "source": source})
-    of_row = result.documents.of_row[rows]
-    members = [np.flatnonzero(of_row == d) for d in range(len(result.documents))]
+    of_row = result.distinct.of_row[rows]
+    members = [np.flatnonzero(of_row == d) for d in range(len(result.distinct))]
     shares = (result.labels[rows] == 0).astype(float)
     rng = np.random.default_rng(9)
     drawn = []
@@ -77,7 +77,7 @@ def test_resamples_draw_distinct_texts_with_all_their_rows(result, source):
 def test_intervals_hold_planted_effects_nineteen_times_in_twenty():
     base = make_result(n_documents=400, n_topics=3, dated=False)
     rng = np.random.default_rng(4)
-    n_documents, of_row = len(base.documents), base.documents.of_row
+    n_documents, of_row = len(base.distinct), base.distinct.of_row
     inside = []
     for number in range(120):
         x = rng.uniform(-1, 1, n_documents)
@@ -139,7 +139,7 @@ def test_replicates_are_made_of_a_fit(branched):
 def test_a_replicate_without_a_level_changes_nothing_of_it(result, monkeypatch):
     labels = result.clustering.labels
     level = np.where(np.arange(len(result.corpus)) < 6, "b", "a")
-    inside = result.documents.of_row[:6]
+    inside = result.distinct.of_row[:6]
     without = labels.copy()
     without[inside] = -2
     plain, carried = (
@@ -161,7 +161,7 @@ def test_rows_that_lack_a_covariate_are_left_out(result, source):
     some = source.astype(object)
     some[:50] = None
     found = topics.effects(result, {"source": some})
-    assert found.n_rows == (result.documents.of_row[50:] >= 0).sum()
+    assert found.n_rows == (result.distinct.of_row[50:] >= 0).sum()
     assert found.decisions[0].value == 50
 
 
@@ -185,14 +185,14 @@ def test_rare_levels_are_put_together_and_one_of_them_has_a_wide_interval(result
 def test_levels_of_a_dozen_rows_hold_their_effect(n_level):
     base = make_result(n_documents=300, n_topics=3, dated=False)
     rng = np.random.default_rng(n_level)
-    n, shares, held = len(base.documents), np.array([0.05, 0.2, 0.5]), []
+    n, shares, held = len(base.distinct), np.array([0.05, 0.2, 0.5]), []
     for number in range(50):
         labels = np.minimum(np.searchsorted(shares.cumsum(), rng.random(n)), 3)
         labels = np.where(labels == 3, NOISE, labels).astype(np.int32)
         result = dataclasses.replace(
             base, clustering=dataclasses.replace(base.clustering, labels=labels)
         )
-        level = np.where(rng.permutation(n) < n_level, "rare", "usual")[base.documents.of_row]
+        level = np.where(rng.permutation(n) < n_level, "rare", "usual")[base.distinct.of_row]
         found = topics.effects(result, {"level": level}, replicates=0, random_state=number)
         held.append((found.low[:3, 1] <= 0) & (found.high[:3, 1] >= 0))
     # Percentiles of resampled texts hold the first in 27 to 45 % of the cases.
@@ -202,7 +202,7 @@ def test_levels_of_a_dozen_rows_hold_their_effect(n_level):
 def test_rows_of_an_author_are_no_more_than_one_witness():
     base = make_result(n_documents=300, n_topics=3, dated=False)
     rng = np.random.default_rng(0)
-    n, of_row, held, alone = len(base.documents), base.documents.of_row, [], []
+    n, of_row, held, alone = len(base.distinct), base.distinct.of_row, [], []
     for number in range(30):
         author = rng.integers(0, 30, n)
         taste = rng.dirichlet(np.full(4, 0.7), 30)[author]
@@ -335,7 +335,7 @@ def test_interactions_are_those_of_least_squares(result, source):
     reference = found.references["source"]
     others = found.levels[2:4]
     assert found.covariates[4:] == ("words:source",) * 2 and found.levels[4:] == others
-    used = result.documents.of_row >= 0
+    used = result.distinct.of_row >= 0
     levels = np.array([source == level for level in others], dtype=float)
     centred = words - words[used].mean()
     raw = np.vstack([np.ones(len(words)), centred, levels, levels * centred])[:, used].T
@@ -359,7 +359,7 @@ def test_the_logit_link_is_that_of_quasi_likelihood(result, source):
     covariates = {"date": "date", "source": source}
     found = topics.effects(result, covariates, link="logit", replicates=0)
     y = (result.labels[rows] == 0).astype(float)
-    clusters = {"cov_type": "cluster", "cov_kwds": {"groups": result.documents.of_row[rows]}}
+    clusters = {"cov_type": "cluster", "cov_kwds": {"groups": result.distinct.of_row[rows]}}
     theirs = sm.GLM(y, design, family=sm.families.Binomial()).fit(**clusters)
     assert found.coefficients[0] == pytest.approx(theirs.params, rel=1e-6)
     assert found.errors[0] == pytest.approx(theirs.bse, rel=0.03)  # HC3 for theirs of clusters
@@ -393,7 +393,7 @@ def test_a_level_without_a_topic_has_finite_log_odds(result):
     found = topics.effects(result, {"level": level}, link="logit", replicates=0)
     assert "separate" in found.decisions[-1].message
     # Half a text is added inside and outside at both levels (Haldane 1940).
-    used = result.documents.of_row >= 0
+    used = result.distinct.of_row >= 0
     a, b = (np.sum(used & of_topic & (level == one)) + 0.5 for one in ("without", "with"))
     c, d = (np.sum(used & ~of_topic & (level == one)) + 0.5 for one in ("without", "with"))
     assert found.coefficients[0, 1] == pytest.approx(np.log(a * d / (b * c)), rel=1e-3)
@@ -408,7 +408,7 @@ def test_years_as_categories_and_indicators_give_differences_of_shares(result):
     metadata = corpus.metadata.assign(year=year, score=score)
     object.__setattr__(corpus, "metadata", metadata)
     result = dataclasses.replace(result, corpus=corpus)
-    rows = np.flatnonzero(result.documents.of_row >= 0)
+    rows = np.flatnonzero(result.distinct.of_row >= 0)
     is_first = result.labels[rows] == 0
 
     table = topics.effects(result, "~ C(year)", replicates=0).marginal_effects()

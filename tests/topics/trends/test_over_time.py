@@ -48,7 +48,7 @@ def test_rows_without_a_date_are_left_out_and_counted(result):
     dates = result.corpus.time.copy()
     dates.iloc[:40] = pd.NaT
     trends = topics.over_time(result, "month", time=dates)
-    with_text = int((result.documents.of_row >= 0).sum())
+    with_text = int((result.distinct.of_row >= 0).sum())
     assert trends.totals.sum() == with_text - 40
     assert any(d.name == "rows_without_date" and d.value == 40 for d in trends.decisions)
 
@@ -114,8 +114,8 @@ def test_intervals_of_rows_by_few_authors_hold_the_share(n_units, n_copies, agre
     base = make_result(n_documents=480, n_topics=3)
     rng = np.random.default_rng(0)
     shares, n = np.array([0.05, 0.15, 0.3, 0.5]), n_units * n_copies
-    rows = np.flatnonzero(base.documents.of_row >= 0)
-    rows = rows[np.unique(base.documents.of_row[rows], return_index=True)[1]][:n]
+    rows = np.flatnonzero(base.distinct.of_row >= 0)
+    rows = rows[np.unique(base.distinct.of_row[rows], return_index=True)[1]][:n]
     held, alone = [], []
     for _ in range(40):
         taste = np.eye(4)[rng.choice(4, n_units, p=shares)]
@@ -124,8 +124,8 @@ def test_intervals_of_rows_by_few_authors_hold_the_share(n_units, n_copies, agre
         author = np.repeat(np.arange(n_units), n_copies)
         year = 2000 + rng.integers(0, 5, n_units)[author]
         labels = (taste[author].cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1)
-        of_document = np.full(len(base.documents), NOISE, dtype=np.int32)
-        of_document[base.documents.of_row[rows]] = np.where(labels >= 3, NOISE, labels)
+        of_document = np.full(len(base.distinct), NOISE, dtype=np.int32)
+        of_document[base.distinct.of_row[rows]] = np.where(labels >= 3, NOISE, labels)
         clustering = dataclasses.replace(base.clustering, labels=of_document)
         result = dataclasses.replace(base, clustering=clustering)
         dates, names = (np.full(len(base.corpus), None, dtype=object) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Whether the label of a topic means the class of its texts, in sets whose classes have names.
+"""Whether the name of a topic means the class of its texts, in sets whose classes have names.
 
 The class of a topic is that of most of its texts. A label is right if, of the names of all
 classes, the name of that class is nearest to it. Two encoders that made no topic judge:

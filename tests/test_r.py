@@ -40,7 +40,7 @@ stopifnot(identical(back, given), all(Encoding(back$text) == "UTF-8"))
 """
 TYPES = r"""
 stopifnot(
-  is.character(topics$label), is.character(topics$terms), grepl(", ", topics$terms[1]),
+  is.character(topics$name), is.character(topics$terms), grepl(", ", topics$terms[1]),
   is.numeric(topics$share), sum(topics$size) == sum(documents$status == "text"),
   identical(documents$text, replace(articles$body, articles$body == "", NA)),
   any(grepl("\u00e9", documents$text)),

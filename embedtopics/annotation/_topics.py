@@ -74,12 +74,12 @@ def code_topic(
     ----------
     result : TopicResult
     topics : int, str, or sequence of these
-        The topics that belong to the concept, by id or label.
+        The topics that belong to the concept, by id or name.
     folder : path
         Folder of the answers. The same arguments open an existing study, and a larger `n_texts`
         adds texts to it.
     concept : str, optional
-        What the texts are about; by default the labels of the topics.
+        What the texts are about; by default the names of the topics.
     n_texts : int
         Texts to code.
     random_state : int, numpy.random.Generator or None
@@ -129,14 +129,14 @@ def code_topic(
 
 
 def _topic_ids(result: TopicResult, topics: Any) -> tuple[int, ...]:
-    """Return the ids of one topic or several, given by id or label."""
+    """Return the ids of one topic or several, given by id or name."""
     if isinstance(topics, str) or not isinstance(topics, Iterable):
         topics = [topics]
     id_of: dict[Any, Any] = {topic.name: topic.topic_id for topic in result.topics}
     ids = [id_of.get(topic, topic) if isinstance(topic, str) else topic for topic in topics]
     for topic_id in ids or [None]:
         if not is_whole(topic_id) or not 0 <= topic_id < result.n_topics:
-            expected = f"labels or ids of topics, 0 to {result.n_topics - 1}"
+            expected = f"names or ids of topics, 0 to {result.n_topics - 1}"
             raise InputError("topics", expected, topic_id)
     return tuple(int(topic_id) for topic_id in ids)
 

@@ -121,7 +121,7 @@ def print_topics(result: TopicResult, *, most: int = 25) -> None:
     frame = table(result, n_terms=6)
     recurs = "recurrence" in frame
     columns = [(name, "number") for name in ("topic", "texts", "share")]
-    columns += [("recurs", "number")] * recurs + [("label and terms", "words")]
+    columns += [("recurs", "number")] * recurs + [("name and terms", "words")]
     by_id: dict[Any, Any] = {row.topic: row for row in frame.itertuples()}
     shown = {theme.topics[0] for theme in result._themes} | set(range(most))
     rows, styles = [], []
@@ -133,13 +133,13 @@ def print_topics(result: TopicResult, *, most: int = 25) -> None:
             styles.append("bold")
         for topic in sorted(shown.intersection(theme.topics)):
             row = by_id[topic]
-            others = [term for term in row.terms if term not in row.label]
+            others = [term for term in row.terms if term not in row.name]
             cells = [str(topic), f"{row.size:,}", f"{row.share:.1%}"]
             cells += [f"{row.recurrence:.2f}"] if recurs else []
-            rows.append([*cells, f"{row.label}: {', '.join(others)}" if others else row.label])
+            rows.append([*cells, f"{row.name}: {', '.join(others)}" if others else row.name])
             styles.append("")
     if row := by_id.get(-1):
-        rows.append(["-", f"{row.size:,}", f"{row.share:.1%}", *[""] * recurs, row.label])
+        rows.append(["-", f"{row.size:,}", f"{row.share:.1%}", *[""] * recurs, row.name])
         styles.append("dim")
     print_table(columns, rows, styles)
     if n_more := result.n_topics - len(shown.intersection(range(result.n_topics))):

@@ -284,7 +284,7 @@ def find(
         return
     rows = []
     for row in matches.to_dict("records"):
-        name = f"{row['label']}: " if result.topics[row["topic"]].is_named else ""
+        name = f"{row['topic_name']}: " if result.topics[row["topic"]].is_named else ""
         rows.append([str(row["topic"]), f"{row['similarity']:.2f}", name + ", ".join(row["terms"])])
     show.print_table([("topic", "number"), ("similarity", "number"), ("terms", "words")], rows)
     show.say(f"\nby {matches['by'].iloc[0]}")

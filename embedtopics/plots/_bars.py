@@ -115,7 +115,7 @@ def terms(
     ----------
     result : TopicResult
     topics : sequence of int or str, optional
-        Topics by id or label, in the order to draw; by default the 15 largest topics.
+        Topics by id or name, in the order to draw; by default the 15 largest topics.
     n_terms : int
         Maximum number of terms of each topic.
 

@@ -64,7 +64,7 @@ def over_time(
     ----------
     trends : TopicTrends
     topics : sequence of int or str, optional
-        Topics by id or label, in the order to draw, -1 for no topic. By default the 15 largest
+        Topics by id or name, in the order to draw, -1 for no topic. By default the 15 largest
         topics, or with `changes` those that change, by significance, before the largest.
     changes : DataFrame, optional
         From `embedtopics.topics.changes`; panels then show the verdicts.
@@ -249,7 +249,7 @@ def by_group(groups: TopicGroups, topics: Sequence[int | str] | None = None) -> 
     ----------
     groups : TopicGroups
     topics : sequence of int or str, optional
-        Topics by id or label, in the order to draw, -1 for no topic; by default the 25 largest.
+        Topics by id or name, in the order to draw, -1 for no topic; by default the 25 largest.
 
     Returns
     -------

@@ -258,12 +258,12 @@ def interval_dots(
 
 
 def topic_name(labels: Sequence[str], topic: int) -> str:
-    """Return the label of a topic; -1 is "No topic"."""
+    """Return the name of a topic; -1 is "No topic"."""
     return labels[topic] if topic >= 0 else "No topic"
 
 
 def checked_topics(topics: Any, labels: Sequence[str], least: int = 0) -> list[int]:
-    """Return the ids of one topic or several, given by id or label; -1 if `least` allows it."""
+    """Return the ids of one topic or several, given by id or name; -1 if `least` allows it."""
     if isinstance(topics, str) or not isinstance(topics, Iterable):
         topics = [topics]
     n_topics = len(labels)
@@ -273,7 +273,7 @@ def checked_topics(topics: Any, labels: Sequence[str], least: int = 0) -> list[i
         topic_id = id_of.get(topic, topic) if isinstance(topic, str) else topic
         if not is_whole(topic_id) or not least <= topic_id < n_topics:
             none = " (-1 for no topic)" if least else ""
-            expected = f"labels or ids from {least} to {n_topics - 1}{none}"
+            expected = f"names or ids from {least} to {n_topics - 1}{none}"
             raise InputError("topics", expected, topic)
         topic_ids.append(int(topic_id))
     return topic_ids

@@ -55,9 +55,9 @@ def explore(result: TopicResult) -> Any:
     -------
     widget
         ``view.selected`` is a frame of the selected rows, with the index of the input: id, text,
-        its other columns, topic (-1 for none) and label; a column of the input with such a name is
-        renamed ``<name>_given``. ``view.select(ids)`` selects rows with text by their ids in the
-        page; an empty list selects nothing. Without the extra notebook, the page in a frame.
+        its other columns, topic (-1 for none) and topic_name; a column of the input with such a
+        name is renamed ``<name>_given``. ``view.select(ids)`` selects rows with text by their ids
+        in the page; an empty list selects nothing. Without the extra notebook, the page in a frame.
     """
     page = explorer_html(result)
     try:
@@ -87,10 +87,10 @@ def _widget() -> Any:
         def selected(self) -> pd.DataFrame:
             rows, result = np.frombuffer(self.rows, "<u4").astype(np.int64), self._result
             names = [*(topic.name for topic in result.topics), NO_TOPIC]
-            reserved = {name: f"{name}_given" for name in ("topic", "label")}
+            reserved = {name: f"{name}_given" for name in ("topic", "topic_name")}
             frame = result.corpus.to_frame().rename(columns=reserved).iloc[rows]
             labels = result.labels[rows]
-            return frame.assign(topic=labels, label=[names[label] for label in labels])
+            return frame.assign(topic=labels, topic_name=[names[label] for label in labels])
 
         def select(self, ids: Iterable[Any]) -> None:
             row_of = {

@@ -260,9 +260,9 @@ def _topics(result: TopicResult) -> list[Any]:
     named = f"Named by people: {by_hand}." if by_hand else "All names were made from the texts."
     return [
         f"{named} Shares are of the rows with text.",
-        Table(["topic", "label", "theme", "share", "terms"], topics),
+        Table(["topic", "name", "theme", "share", "terms"], topics),
         "The most representative text of each topic:",
-        Table(["topic", "label", "text"], texts),
+        Table(["topic", "name", "text"], texts),
     ]
 
 
@@ -336,7 +336,7 @@ def _checked(result: TopicResult, checks: Checks) -> list[Section]:
         )
         for t in result.topics
     ]
-    heads = ["topic", "label", "rows", "recurrence", "AUC of the label", *(s.task for s in scores)]
+    heads = ["topic", "name", "rows", "recurrence", "AUC of the name", *(s.task for s in scores)]
     note = "Scores of people are the shares of correct answers."
     sections.append(Section("Checks of each topic", [note, Table(heads, by_topic)]))
     if checks.measures is not None:

@@ -226,7 +226,7 @@ def prefer_longer(
 def unique_labels(
     keywords: Iterable[Sequence[str]], n: int = 3, *, reserved: Iterable[str] = ()
 ) -> list[str]:
-    """Return distinct labels of topics: `n` keywords or more, or else a number.
+    """Return distinct names of topics: `n` keywords or more, or else a number.
 
     Labels are distinct if their words are, in whatever order.
     """

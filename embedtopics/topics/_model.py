@@ -308,7 +308,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         return shares.toarray() if is_frame else shares
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """Return the labels of the topics, the columns of `transform`."""
+        """Return the names of the topics, the columns of `transform`."""
         return np.array([topic.name for topic in self._fitted().topics], dtype=object)
 
     def __sklearn_tags__(self) -> Any:

@@ -270,7 +270,7 @@ class Match:
         return cls(main, first, topic.astype(np.int32), overlap)
 
     def unmatched(self, result: TopicResult) -> tuple[str, ...]:
-        """Return the labels of the topics of a result that match none of the main study."""
+        """Return the names of the topics of a result that match none of the main study."""
         return tuple(one.name for one in result.topics if self.topic[one.topic_id] == NOISE)
 
     def renumbered(self, result: TopicResult) -> TopicResult:

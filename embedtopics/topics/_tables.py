@@ -70,10 +70,10 @@ def table(
     Returns
     -------
     DataFrame
-        Columns topic, label, terms and examples (lists), theme (see `themes`), size (rows), share
+        Columns topic, name, terms and examples (lists), theme (see `themes`), size (rows), share
         (of the rows with text), recurrence (only if stability was measured) and name_auc (of
-        scored labels, see `score_labels`). The largest topic is first; the rows in no topic are
-        last, as topic -1. Scored names add keywords_auc and label_worse (whether the name separates
+        scored names, see `score_labels`). The largest topic is first; the rows in no topic are
+        last, as topic -1. Scored names add keywords_auc and name_worse (whether the name separates
         texts worse than the keywords).
     """
     n_terms = checked_count(n_terms, "n_terms", 0)
@@ -86,7 +86,7 @@ def table(
     rows = [
         {
             "topic": topic.topic_id,
-            "label": topic.name,
+            "name": topic.name,
             "terms": list(topic.keywords[:n_terms]),
             "examples": [
                 excerpt(result.corpus.texts[row], n_characters)
@@ -103,10 +103,10 @@ def table(
     outside = int(np.sum(result.labels[has_text] == NOISE))
     if outside:
         share = outside / int(has_text.sum())
-        noise = {"topic": NOISE, "label": NO_TOPIC, "size": outside, "share": share}
+        noise = {"topic": NOISE, "name": NO_TOPIC, "size": outside, "share": share}
         rows.append({**noise, "terms": [], "examples": [], "theme": ""})
 
-    columns = ["topic", "label", "terms", "examples", "theme", "size", "share"]
+    columns = ["topic", "name", "terms", "examples", "theme", "size", "share"]
     frame = pd.DataFrame(rows, columns=columns)
     blank = [np.nan] * bool(outside)
 
@@ -119,7 +119,7 @@ def table(
             of_keywords = [topic.keywords_auc for topic in result.topics]
             frame["keywords_auc"] = np.array([*of_keywords, *blank], dtype=np.float64)
             worse = [topic.is_name_worse for topic in result.topics]
-            frame["label_worse"] = [*worse, *[False] * len(blank)]
+            frame["name_worse"] = [*worse, *[False] * len(blank)]
 
     for score in scores:
         frame[score.task] = frame["topic"].map(score.by_topic.set_index("topic")["precision"])
@@ -138,8 +138,8 @@ def documents(result: TopicResult) -> pd.DataFrame:
     DataFrame
         In the order and with the index of the input. Columns id, text, excerpt (the beginning of
         the text), the other columns of the input, then status ("text", "empty", "missing"), topic,
-        label, reason (why it is in no topic), membership (share of the topic in the text), none
-        (share of no topic), core (whether the text is in the dense core of the topic),
+        topic_name, reason (why it is in no topic), membership (share of the topic in the text),
+        none (share of no topic), core (whether the text is in the dense core of the topic),
         representative, agreement (share of replicates in which the text stays with its topic; only
         if stability was measured), x and y (position on the map; NaN without text). A column of
         the input with one of these names is renamed ``<name>_given``.
@@ -154,7 +154,7 @@ def documents(result: TopicResult) -> pd.DataFrame:
     columns = {
         "status": np.array(["text", "empty", "missing"], dtype=object)[corpus.status],
         "topic": labels,
-        "label": [names[label] if label != NOISE else NO_TOPIC for label in labels],
+        "topic_name": [names[label] if label != NOISE else NO_TOPIC for label in labels],
         "reason": [Reason(reason).text for reason in result.reasons.tolist()],
         "membership": result.by_row(shares, np.nan),
         "none": result.by_row(result.none_shares, np.nan),

@@ -51,9 +51,9 @@ def test_labels_are_read_back_into_everything(results):
     assert (results / "labels.csv").read_bytes() == mine
     assert "Élections" in (results / "report.html").read_text("utf-8")
     table = pd.read_csv(results / "topics.csv")
-    assert table["label"][2] == "Élections" and table["label"][0] == "'=Sum"
+    assert table["name"][2] == "Élections" and table["name"][0] == "'=Sum"
     found = pd.read_parquet(results / "documents.parquet")
-    assert set(found.loc[found["topic"] == 2, "label"]) == {"Élections"}
+    assert set(found.loc[found["topic"] == 2, "topic_name"]) == {"Élections"}
     # A second time there is nothing to do, and nothing is written.
     before = contents(results)
     again = run("label", results)

@@ -54,7 +54,7 @@ def read(path):
 def test_every_format_holds_the_whole_report(result, scores, suffix, tmp_path):
     path = tmp_path / f"study{suffix}"
     card = topics.report_card(result, n_resamples=20)
-    frame = topics.table(result)[["label", "size"]]
+    frame = topics.table(result)[["name", "size"]]
     assert report.write_report(
         result, path, measures=card, validation=scores, tables={"Sizes": frame}
     ) == path  # fmt: skip
@@ -80,7 +80,7 @@ def test_markdown_and_latex_hold_no_markup_of_texts(result, tmp_path):
         report.write_report(result, tmp_path / f"s{suffix}")
     markdown = (tmp_path / "s.md").read_text("utf-8")
     assert not re.search(r"(?<!\\)[<*`_|\[](?=i>|b\*|c`|i_|l\])", markdown)
-    heads = [line for line in markdown.splitlines() if line.startswith("| topic | label")]
+    heads = [line for line in markdown.splitlines() if line.startswith("| topic | name")]
     for head in heads:  # no cell of a text adds a column
         rows = markdown[markdown.index(head) :].split("\n\n")[0].splitlines()
         assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {head.count("|")}

@@ -161,7 +161,7 @@ def test_a_notebook_reads_the_selection_and_sets_it(result):
     assert frame["text"].tolist() == [corpus.texts[row] for row in rows[::-1]]
     assert frame["topic"].tolist() == result.labels[rows[::-1]].tolist()
     names = {-1: "(no topic)", **{topic.topic_id: topic.name for topic in result.topics}}
-    assert frame["label"].tolist() == [names[label] for label in frame["topic"]]
+    assert frame["topic_name"].tolist() == [names[label] for label in frame["topic"]]
     without_text = int(np.flatnonzero(result.distinct.of_row < 0)[0])
     for id in ("nobody", corpus.ids[without_text]):
         with refuses("ids", row=1):

@@ -135,7 +135,7 @@ def test_variance_by_choice_by_hand():
         ({"question": "effects(mood)"}, "mood", "a column of the corpus"),
         ({"question": lambda _: None}, "question", "returns a number"),
         ({"question": lambda _: {}}, "question", "an answer"),
-        ({"topics": ["weather"]}, "topics", "a label or an id"),
+        ({"topics": ["weather"]}, "topics", "a name or an id"),
     ],
 )
 def test_bad_choices_and_questions_are_refused(corpus, options, parameter, message):

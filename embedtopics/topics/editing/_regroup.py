@@ -62,14 +62,14 @@ def merge(
     """Merge topics.
 
     Documents and memberships of the topics are added up, and terms are weighted again. Outliers
-    stay outliers (see `reassign`). A merged topic keeps the label of its seeded part, or of its
-    largest named part; the other topics keep their labels.
+    stay outliers (see `reassign`). A merged topic keeps the name of its seeded part, or of its
+    largest named part; the other topics keep their names.
 
     Parameters
     ----------
     result : TopicResult
     topics : iterable of int or str, or iterable of such iterables
-        Ids or labels of the topics to merge, or several such groups. Groups that share a topic are
+        Ids or names of the topics to merge, or several such groups. Groups that share a topic are
         one.
 
     Returns
@@ -217,7 +217,7 @@ def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicRes
     for merged in ([result.topics[topic] for topic in group] for group in groups):
         name = _continued(merged).name
         lost += [p.name for p in merged if (p.is_named or p.is_seeded) and p.name != name]
-    message += f"; lost labels: {', '.join(lost)}" if lost else ""
+    message += f"; lost names: {', '.join(lost)}" if lost else ""
 
     parameters = {"n_topics": int(n_topics), "by": by}
     parts = sorted(_with_others(result, groups))
@@ -276,13 +276,13 @@ def remove(result: TopicResult, topics: int | str | Iterable[int | str]) -> Topi
     """Remove topics: their documents become outliers, with `Reason.REMOVED`.
 
     Terms are weighted again, because the words of removed topics no longer distinguish the others.
-    The labels of the others stay.
+    The names of the others stay.
 
     Parameters
     ----------
     result : TopicResult
     topics : int, str, or iterable of these
-        Topics by id or label.
+        Topics by id or name.
 
     Returns
     -------
@@ -439,7 +439,7 @@ def split(result: TopicResult, topic: int | str, n_topics: int | str = "auto") -
     ----------
     result : TopicResult
     topic : int or str
-        Topic by id or label.
+        Topic by id or name.
     n_topics : "auto", "fine", "coarse" or int
         Number of parts; an integer from 2 up is met exactly. With a name, the size of the topic
         determines the smallest cluster, and only clusters with distinctive words become parts.
@@ -447,7 +447,7 @@ def split(result: TopicResult, topic: int | str, n_topics: int | str = "auto") -
     Returns
     -------
     TopicResult
-        The largest part continues a seeded topic. The label of any other topic is dropped.
+        The largest part continues a seeded topic. The name of any other topic is dropped.
 
     Raises
     ------
@@ -485,7 +485,7 @@ def split(result: TopicResult, topic: int | str, n_topics: int | str = "auto") -
 
     message = f"split {spell_topic(result, topic)} into {n_parts} topics"
     if old.is_named and not old.is_seeded:
-        message += ", and dropped its label"
+        message += ", and dropped its name"
 
     return relabeled(
         result,

@@ -86,7 +86,7 @@ def extend(
     encoder : Encoder or str, optional
         Encodes these rows; by default the encoder of the fit, loaded again.
     update_terms : bool
-        Whether to count terms and choose keywords again, and the labels of topics that get new
+        Whether to count terms and choose keywords again, and the names of topics that get new
         texts. False takes less than half of the time.
 
     Returns

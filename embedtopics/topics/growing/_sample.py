@@ -89,9 +89,13 @@ class SampleFit(Displayed):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Tabulate all rows: id, topic, label, membership, novelty and in_sample."""
+        """Tabulate all rows: id, topic, topic_name, membership, novelty and in_sample."""
         names = np.array([*(topic.name for topic in self.result.topics), NO_TOPIC], dtype=object)
-        columns = {"id": list(self.corpus.ids), "topic": self.labels, "label": names[self.labels]}
+        columns = {
+            "id": list(self.corpus.ids),
+            "topic": self.labels,
+            "topic_name": names[self.labels],
+        }
         for name in ("memberships", "novelty", "in_sample"):
             columns[name.removesuffix("s")] = getattr(self, name)
         return pd.DataFrame(columns, index=self.corpus.index)

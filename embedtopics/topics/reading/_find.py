@@ -44,7 +44,7 @@ def rows_of_topics(result: TopicResult, topics: Any) -> BoolArray:
 
 
 def _topic_or_none(result: TopicResult, topic: Any) -> int:
-    """Return the id of a topic, given by id or label; -1 stands for no topic."""
+    """Return the id of a topic, given by id or name; -1 stands for no topic."""
     if is_whole(topic) and topic == NOISE:
         return NOISE
     return checked_topic_id(result, topic)
@@ -162,9 +162,9 @@ def find(
     Returns
     -------
     DataFrame
-        Nearest topics of each query, nearest first. Columns query, rank (from 1), topic, label,
-        similarity (cosine), terms (a list) and by ("embeddings" or "terms"). Empty if the result
-        has no topics.
+        Nearest topics of each query, nearest first. Columns query, rank (from 1), topic,
+        topic_name, similarity (cosine), terms (a list) and by ("embeddings" or "terms"). Empty if
+        the result has no topics.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def find(
             line = text, rank, topic, about.name, float(row[topic]), list(about.keywords), by
             lines.append(line)
 
-    names = ["query", "rank", "topic", "label", "similarity", "terms", "by"]
+    names = ["query", "rank", "topic", "topic_name", "similarity", "terms", "by"]
     return pd.DataFrame(lines, columns=names)
 
 
@@ -251,7 +251,7 @@ def sample_documents(
     ----------
     result : TopicResult
     topic : int or str
-        Topic by id or label; -1 for documents in no topic, where "central" means the largest share
+        Topic by id or name; -1 for documents in no topic, where "central" means the largest share
         of none.
     strategy : {"central", "representative", "boundary", "random"}
         - "central": nearest to the topic's centroid, without near-duplicates.
@@ -272,8 +272,8 @@ def sample_documents(
         Table with the index labels of the rows. Columns id, text, excerpt, score (which orders the
         documents: the cosine with the centroid, or the share of no topic; for "boundary" the other
         topic's share; for "random" the random number), topic, membership, second_topic,
-        second_label and second_share (of the other topic with the largest share), reason (why the
-        document is in no topic), the dates and the groups under the names of their columns, and
+        second_topic_name and second_share (of the other topic with the largest share), reason (why
+        the document is in no topic), the dates and the groups under the names of their columns, and
         rows (number of rows with this text).
 
     Raises
@@ -324,7 +324,7 @@ def sample_documents(
         "topic": np.full(len(rows), topic, dtype=np.int32),
         "membership": membership[places],
         "second_topic": second[places],
-        "second_label": string_column(labels, index),
+        "second_topic_name": string_column(labels, index),
         "second_share": share[places],
         "reason": string_column([Reason(r).text for r in result.reasons[rows].tolist()], index),
         "rows": weights[documents[places]],

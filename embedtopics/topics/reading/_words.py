@@ -50,7 +50,7 @@ def concordance(
     term : str
         One word, or several consecutive words.
     topic : int, str, or sequence of these, optional
-        Restricts the documents to these topics, by id or label; -1 stands for no topic.
+        Restricts the documents to these topics, by id or name; -1 stands for no topic.
     where : mapping or mask, optional
         Restricts the rows, as in `sample_documents`.
     window : int

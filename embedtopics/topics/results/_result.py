@@ -114,7 +114,7 @@ class TopicResult:
             (t.topic_id, t.size, f"{t.share:.1%}", t.name, ", ".join(t.keywords[:8]))
             for t in self.topics
         ]
-        frame = pd.DataFrame(rows, columns=["topic", "size", "share", "label", "terms"])
+        frame = pd.DataFrame(rows, columns=["topic", "size", "share", "name", "terms"])
         return html_table(frame, repr(self))
 
     def summary(self, n_topics: int = 10) -> str:

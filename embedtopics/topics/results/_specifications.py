@@ -22,7 +22,7 @@ class Specifications(Displayed):
     ----------
     choices : DataFrame
         A row for each specification: encoder, n_topics, seed, words, truncation; n_fitted (topics);
-        coverage; unmatched (labels of topics that match none of the main study).
+        coverage; unmatched (names of topics that match none of the main study).
     estimates : DataFrame
         A row for each specification and quantity: topic (of the main study; -1 for all texts),
         label, quantity, estimate, low, high (95 % interval), matched (ids of the topics here),

@@ -473,7 +473,7 @@ def test_a_twig_has_no_subjects_within_it(branched):
 def test_names(coarse):
     named = rename(coarse, {1: "Branch"})
     parted = split(named, 1, 2)
-    assert "dropped its label" in parted.history[-1].message
+    assert "dropped its name" in parted.history[-1].message
     assert not any(topic.is_named for topic in parted.topics)
     asked = split(with_anchors(coarse, 1), 1, 3)
     heir = asked.topics[asked.history[-1].new_ids[1]]

@@ -64,8 +64,8 @@ def test_a_topic_that_the_sample_lacks_is_found_among_the_rest(monkeypatch):
     own = np.asarray(known.memberships[np.arange(2002), plain.labels]).ravel()
     np.testing.assert_allclose(plain.memberships, np.where(plain.labels < 0, 0, own))
     frame = plain.to_frame()
-    assert list(frame) == ["id", "topic", "label", "membership", "novelty", "in_sample"]
-    assert frame["label"].iloc[-2] == "(no topic)" and len(frame) == 2002
+    assert list(frame) == ["id", "topic", "topic_name", "membership", "novelty", "in_sample"]
+    assert frame["topic_name"].iloc[-2] == "(no topic)" and len(frame) == 2002
     # In another order of the rows each keeps its topic.
     order = np.random.default_rng(1).permutation(len(rows))
     moved = fit_sample([rows[i] for i in order], 500, model=MODEL, embeddings=given[order])

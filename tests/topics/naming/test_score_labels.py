@@ -101,7 +101,7 @@ def test_names_that_were_given_stay_and_are_marked_where_they_are_worse(result):
     assert [topic.is_name_worse for topic in scored.topics[:3]] == [True, False, False]
     assert scored.decisions[-1].name == "labels_worse" and scored.decisions[-1].value == [0]
     table = topics.table(scored)
-    assert table["label_worse"].tolist()[:3] == [True, False, False]
+    assert table["name_worse"].tolist()[:3] == [True, False, False]
     assert table["name_auc"][1] == scored.topics[1].name_auc[0]
     assert np.isnan(table["keywords_auc"].iloc[-1]) and table["topic"].iloc[-1] == -1
     assert "name_auc" not in topics.table(result)

@@ -41,7 +41,7 @@ def test_similarity_is_the_cosine_with_the_weighted_centroid(branched):
         best = np.argsort(-oracle[place])[:4]
         assert rows["topic"].tolist() == best.tolist() and rows["rank"].tolist() == [1, 2, 3, 4]
         np.testing.assert_allclose(rows["similarity"], oracle[place][best], atol=1e-6)
-        assert rows["label"].tolist() == [branched.topics[t].name for t in best]
+        assert rows["topic_name"].tolist() == [branched.topics[t].name for t in best]
     assert (found["by"] == "embeddings").all()
     assert found["terms"][0] == list(branched.topics[found["topic"][0]].keywords)
 
@@ -95,7 +95,15 @@ def test_without_topics_nothing_is_found():
     assert len(find(result, "people", by="terms")) == 0
     found = find(result, "x", encoder=Turned(result))
     assert len(found) == 0
-    assert list(found.columns) == ["query", "rank", "topic", "label", "similarity", "terms", "by"]
+    assert list(found.columns) == [
+        "query",
+        "rank",
+        "topic",
+        "topic_name",
+        "similarity",
+        "terms",
+        "by",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +121,7 @@ def test_bad_queries(press, query, arguments, parameter):
 
 
 COLUMNS = [
-    "id", "text", "excerpt", "score", "topic", "membership", "second_topic", "second_label",
+    "id", "text", "excerpt", "score", "topic", "membership", "second_topic", "second_topic_name",
     "second_share", "reason", "rows",
 ]  # fmt: skip
 
@@ -149,9 +157,12 @@ def test_boundary_tells_the_other_topic(fan):
     np.testing.assert_allclose(found["second_share"], [0.45, 0.3, 0.2])
     np.testing.assert_allclose(found["membership"], [0.55, 0.6, 0.7])
     assert (found["second_topic"] == 1).all()
-    assert (found["second_label"] == fan.topics[1].name).all()
+    assert (found["second_topic_name"] == fan.topics[1].name).all()
     alone = sample_documents(fan, 0, strategy="boundary", n_documents=10).loc[[1, 5]]
-    assert alone["second_topic"].tolist() == [-1, -1] and alone["second_label"].tolist() == ["", ""]
+    assert alone["second_topic"].tolist() == [-1, -1] and alone["second_topic_name"].tolist() == [
+        "",
+        "",
+    ]
 
 
 def test_typical_of_a_whole_topic_are_its_representatives(branched):

@@ -66,7 +66,7 @@ def test_a_workbook_holds_all_tables_with_equal_values(result, tmp_path):
     assert list(sheets) == ALL
     read, written = sheets["documents"], documents(result)
     assert read["key"].tolist() == written.index.tolist()
-    for name in ("id", "count", "flag", "status", "topic", "label", "membership", "x", "kind"):
+    for name in ("id", "count", "flag", "status", "topic", "topic_name", "membership", "x", "kind"):
         same(read[name], written[name])
     same(read["=sum"], written["=sum"])
     texts = written["text"].str.replace("\r\n", "\n").str.replace("\x0b", "").str[:32_767]
@@ -77,7 +77,7 @@ def test_a_workbook_holds_all_tables_with_equal_values(result, tmp_path):
     assert read["when"].tolist()[:2] == [pd.Timestamp("2021-05-17 10:20:30"), "1850-01-01T00:00:00"]
     assert read["list"].tolist()[:2] == ["[1, 'a']", "{'k': 2}"]
     topics = table(result, n_terms=10, n_examples=3, n_characters=300)
-    same(sheets["topics"]["label"], topics["label"])
+    same(sheets["topics"]["name"], topics["name"])
     same(sheets["topics"]["terms"], topics["terms"].map(", ".join))
     same(sheets["terms"]["weight"], terms(result)["weight"])
     assert sheets["decisions"].iloc[0].tolist() == ["corpus", "list", '["a", 1]', "=A message."]
@@ -151,9 +151,9 @@ def fitted(toy):
 
 def test_table_adds_up(fitted, toy):
     frame = et.topics.table(fitted, n_terms=4, n_examples=2)
-    columns = ["topic", "label", "terms", "examples", "theme", "size", "share"]
+    columns = ["topic", "name", "terms", "examples", "theme", "size", "share"]
     assert list(frame.columns) == columns
-    assert frame["theme"].tolist() == frame["label"].tolist()  # fewer than eight topics
+    assert frame["theme"].tolist() == frame["name"].tolist()  # fewer than eight topics
     assert frame["size"].sum() == len(toy[0])
     assert frame["share"].sum() == pytest.approx(1.0)
     topics = frame[frame["topic"] >= 0]

@@ -138,7 +138,7 @@ def _methods() -> dict[str, Callable[[list[str], np.ndarray], Any]]:
 
     def ours(encoder: str, method: str) -> Callable[[list[str], np.ndarray], Any]:
         return lambda texts, y: TextClassifier(
-            encoder, method, calibration=None
+            encoder, method=method, calibration=None
         ).fit(texts, y).predict  # fmt: skip
 
     return {

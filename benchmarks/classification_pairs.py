@@ -54,7 +54,7 @@ def _ours(encoder: str, method: str, train: Pairs, test: Pairs, seed: int) -> np
 
     training = {"max_steps": STEPS, "learning_rate": RATE, "epochs": 9, "show_progress": False}
     options = {} if method == "frozen" else {"training": training}
-    model = TextClassifier(encoder, method, pairs=True, random_state=seed, **options)
+    model = TextClassifier(encoder, method=method, pairs=True, random_state=seed, **options)
     return model.fit(*train).predict(test[0])
 
 

@@ -63,7 +63,7 @@ def _ours(parts: Any, seed: int, **training: Any) -> dict[str, Any]:
 
     options = {"epochs": EPOCHS, "learning_rate": 2e-5, "validations_per_epoch": 1,
                "show_progress": False, **training}  # fmt: skip
-    model = TextClassifier(ENCODER, "fine_tune", training=options, random_state=seed)
+    model = TextClassifier(ENCODER, method="fine_tune", settings=options, random_state=seed)
     begun = time.process_time()
     model.fit(*parts[0], validation=parts[1])
     seconds = time.process_time() - begun
@@ -145,7 +145,7 @@ def _small_fit(corpus: str, n: int, seed: int, method: str) -> dict[str, Any]:
     name, encoder = ("frozen", "tfidf") if method == "TF-IDF" else (method, ENCODER)
     # On a GPU, too, the weights are trained as on a processor.
     training = {"precision": "float32"} if method == "fine_tune" else None
-    model = TextClassifier(encoder, name, training=training, random_state=seed)
+    model = TextClassifier(encoder, method=name, settings=training, random_state=seed)
     model.fit([texts[row] for row in rows], labels[rows])
     guess = model.predict([test[place] for place in places])
     score = float(f1_score(truth[places], guess, average="macro"))
@@ -173,7 +173,7 @@ def words(quick: bool = False) -> Iterator[dict[str, Any]]:
         test = tuple(column[:N_TEST_SENTENCES] for column in test)
         for method in ("frozen", "fine_tune"):
             begun = time.process_time()
-            model = TokenClassifier(ENCODER, method).fit(*train)
+            model = TokenClassifier(ENCODER, method=method).fit(*train)
             seconds = time.process_time() - begun
             yield _scored(corpus, method, test, model.predict(test[0]), seconds)
         begun = time.process_time()
@@ -183,9 +183,9 @@ def words(quick: bool = False) -> Iterator[dict[str, Any]]:
 
 
 def _scored(corpus: str, method: str, test: Any, found: Any, seconds: float) -> dict[str, Any]:
-    from embedtopics.classification import word_scores
+    from embedtopics.classification import evaluate_tokens
 
-    row = word_scores(test[1], found).loc["all"]
+    row = evaluate_tokens(test[1], found).loc["all"]
     ends = {name: float(row[name]) for name in ("f1", "low", "high")}
     return {"corpus": corpus, "method": method, "cpu_seconds": seconds, **ends,
             "n_train": N_SENTENCES, "n_test": len(test[0])}  # fmt: skip

@@ -5,9 +5,11 @@ from embedtopics._utils.public import attach
 MOVED = {
     "TextClassifier": "et.TextClassifier",
     "TokenClassifier": "et.TokenClassifier",
+    "load_classifier": "et.TextClassifier.load, or et.TokenClassifier.load of words",
     "measure": "et.inference.Measurement.from_classifier",
     "prevalence": "et.inference.shares(et.inference.Measurement.from_classifier(...), by), "
     "or without labels et.classification.adjusted_shares",
+    "word_scores": "et.classification.evaluate_tokens",
 }
 """Former public names, and what to use now."""
 

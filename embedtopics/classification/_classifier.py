@@ -49,6 +49,7 @@ from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     from embedtopics.inference import Measurement
+    from embedtopics.training._settings import TrainingSettings
 
 METHODS = ("frozen", "few_shot", "fine_tune", "auto")
 
@@ -85,8 +86,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Calibrate probabilities by temperature scaling (Guo et al. 2017) on texts that the head was
         not fitted on: by cross-fitting, or on the validation texts of "fine_tune". "few_shot"
         trains the encoder twice more for it. None keeps the probabilities of the head.
-    training : mapping, optional
-        Fields of `embedtopics.training.TrainingSettings`. By default "fine_tune" takes 3 epochs,
+    settings : TrainingSettings or mapping, optional
+        Settings of training; a mapping names some of them. By default "fine_tune" takes 3 epochs,
         but at least 120 steps, at a peak learning rate of 1e-4 for vectors of 384 dimensions, in
         inverse proportion to the width. It also takes the options of Howard and Ruder (2018):
         `layer_decay` (factor of the learning rate from each layer to the layer below), `slanted`
@@ -116,14 +117,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         encoder: Any = "all-MiniLM-L6-v2",
+        *,
         method: str = "frozen",
         head: str = "softmax",
-        *,
         pairs: bool = False,
         classes: Sequence[Any] | None = None,
         class_weight: str | None = None,
         calibration: str | None = "temperature",
-        training: Mapping[str, Any] | None = None,
+        settings: TrainingSettings | Mapping[str, Any] | None = None,
         random_state: Any = 0,
     ) -> None:
         self.encoder = encoder
@@ -133,7 +134,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes = classes
         self.class_weight = class_weight
         self.calibration = calibration
-        self.training = training
+        self.settings = settings
         self.random_state = random_state
 
     def fit(
@@ -172,7 +173,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         for name, choices in (("method", METHODS), ("head", HEADS), ("calibration", CALIBRATIONS)):
             checked_choice(getattr(self, name), name, choices)
-        options = {"validation": validation, "out": out, "training": self.training or None}
+        options = {"validation": validation, "out": out, "settings": self.settings or None}
         for name, value in options.items():
             if self.method == "frozen" and value is not None:
                 raise InputError(name, 'left out for method="frozen", which trains no encoder')
@@ -384,12 +385,16 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Raises
         ------
+        InputError
+            If the folder holds a `TokenClassifier`.
         CorruptFileError
             If the folder is damaged, was written by a newer version, or holds no classifier.
         """
-        from embedtopics.classification._storage import read_classifier
+        from embedtopics.classification._storage import read_classifier, refuse_other_kind
 
-        parameters, attributes = read_classifier(Path(folder).expanduser(), encoder)
+        path = Path(folder).expanduser()
+        refuse_other_kind(path, "TextClassifier")
+        parameters, attributes = read_classifier(path, encoder)
         model = cls(**parameters)
         for name, value in attributes.items():
             setattr(model, name, value)

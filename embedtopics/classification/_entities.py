@@ -95,7 +95,7 @@ def _items_of(labels: Sequence[str], are_tags: bool) -> set[Any]:
     return set(spans_of(labels)) if are_tags else set(enumerate(labels))
 
 
-def word_scores(
+def evaluate_tokens(
     y_true: Sequence[Sequence[str]],
     y_pred: Sequence[Sequence[str]],
     *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -33,7 +33,7 @@ from embedtopics.encoders.sentence._torch import check_device
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 from embedtopics.results import Decision
-from embedtopics.training._settings import TrainingSettings
+from embedtopics.training._settings import TrainingSettings, settings_of
 
 if TYPE_CHECKING:
     from embedtopics.classification._classifier import TextClassifier
@@ -90,7 +90,8 @@ def fit_together(
     from embedtopics.classification._training import fit_trained
     from embedtopics.training.objectives._trainable import transformer_of
 
-    encoder, most = transformer_of(model.encoder), (model.training or {}).get("max_length")
+    encoder = transformer_of(model.encoder)
+    most = settings_mapping(model.settings).get("max_seq_length")
     read: Any = [
         part and part._replace(texts=read_together(encoder, split_pairs(part.texts), most))
         for part in (labelled, held_out)
@@ -113,11 +114,27 @@ STEP_SETTINGS = (
 """Settings of training without validation during the run."""
 
 
+def settings_mapping(settings: TrainingSettings | Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the settings of a classifier by name; a TrainingSettings names all but the seed."""
+    if settings is None:
+        return {}
+    if isinstance(settings, TrainingSettings):
+        # The seed is that of the classifier.
+        names = [field.name for field in fields(settings) if field.name != "random_state"]
+        return {name: getattr(settings, name) for name in names}
+    if not isinstance(settings, Mapping):
+        raise InputError("settings", "a TrainingSettings or a mapping", settings)
+    return dict(settings)
+
+
 def step_settings(options: Mapping[str, Any], *also: str) -> TrainingSettings:
     """Return training settings; refuse those that `STEP_SETTINGS` and `also` do not name."""
-    settings = TrainingSettings(**options)
+    settings = settings_of(options)
     names = (*STEP_SETTINGS, *also)
+    default = TrainingSettings()
     for name in sorted(set(options) - set(names)):
+        if options[name] == getattr(default, name):
+            continue
         raise InputError(name, f"left out; this training has {', '.join(names)}", options[name])
     return settings
 

@@ -35,7 +35,7 @@ from embedtopics._utils.folders import (
 from embedtopics._utils.machine import package_versions
 from embedtopics._utils.records import AnyRecord, read_record
 from embedtopics.classification._heads import Calibration, LinearHead
-from embedtopics.classification._pairs import PairEncoder, load_trained
+from embedtopics.classification._pairs import PairEncoder, load_trained, settings_mapping
 from embedtopics.classification._records import ClassifierRecord
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._registry import encoder_from_settings, recorded_encoder, resolve_encoder
@@ -46,12 +46,17 @@ from embedtopics.errors import CorruptFileError, InputError
 if TYPE_CHECKING:
     from embedtopics.classification._classifier import TextClassifier
 
-KIND, FORMAT = "text classifier", 1
+KIND = "text classifier"
+TOKEN_KIND = "word classifier"
+FORMAT = 1
+
+_CLASS_OF_KIND = {KIND: "TextClassifier", TOKEN_KIND: "TokenClassifier"}
+
 ABOUT, ARRAYS, ENCODER = "classifier.json", "arrays.safetensors", "encoder"
 ATTRIBUTES = ("left_out_scores_", "left_out_codes_", "training_keys_")
 """Fitted arrays that are saved under their own names."""
 
-_PARAMETERS = ("method", "head", "pairs", "class_weight", "calibration", "training", "random_state")
+_PARAMETERS = ("method", "head", "pairs", "class_weight", "calibration", "random_state")
 
 
 @contextmanager
@@ -147,6 +152,7 @@ def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
         name = str(start) if isinstance(start, (str, os.PathLike)) else resolve_encoder(start).name
 
     parameters = {name: getattr(model, name) for name in _PARAMETERS}
+    parameters["training"] = settings_mapping(model.settings) or None
     if not isinstance(parameters["random_state"], (int, type(None))):
         parameters["random_state"] = None
 
@@ -172,6 +178,7 @@ def read_classifier(path: Path, encoder: Any) -> tuple[dict[str, Any], dict[str,
     """Return the parameters and the fitted attributes of a saved classifier."""
     about, arrays = read_folder(path, KIND, ClassifierRecord)
     parameters: dict[str, Any] = {**about.parameters.model_dump(), "classes": about.order}
+    parameters["settings"] = recorded_settings(parameters.pop("training"))
     kind = about.parameters.head
     classes = np.array(about.classes)
 
@@ -211,6 +218,27 @@ def read_classifier(path: Path, encoder: Any) -> tuple[dict[str, Any], dict[str,
 
         attributes["training_report_"] = read_report(path / ENCODER)
     return parameters, attributes
+
+
+def recorded_settings(recorded: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return recorded settings of training by their present names."""
+    if recorded is None or "max_length" not in recorded:
+        return recorded
+    settings = dict(recorded)
+    settings["max_seq_length"] = settings.pop("max_length")
+    return settings
+
+
+def refuse_other_kind(path: Path, name: str) -> None:
+    """Refuse the folder of the other class of classifiers, and name the call that reads it."""
+    for kind, class_name in _CLASS_OF_KIND.items():
+        if class_name != name and is_kind(path, kind):
+            raise InputError(
+                "folder",
+                f"the folder of a {name}",
+                found=f"that of a {class_name}",
+                remedy=f"call et.{class_name}.load({str(path)!r})",
+            )
 
 
 def _checked_temperature(array: npt.NDArray[Any]) -> float:

@@ -38,6 +38,7 @@ from embedtopics.classification._pairs import (
     fit_few_shot,
     label_marks,
     load_trained,
+    settings_mapping,
 )
 from embedtopics.classification._targets import LabelledTexts
 from embedtopics.encoders._registry import resolve_encoder
@@ -49,6 +50,7 @@ from embedtopics.training._examples import Examples
 from embedtopics.training._settings import (
     TrainingSettings,
     require_libraries,
+    settings_of,
 )
 from embedtopics.training.results import TrainingReport
 from embedtopics.training.trainer._checkpoints import (
@@ -127,7 +129,7 @@ def fit_trained(
     if model.method == "fine_tune":
         require_libraries()
     folder = output_folder(out, "classifier", resume=True)
-    method, options = model.method, {"random_state": seed, **(model.training or {})}
+    method, options = model.method, {"random_state": seed, **settings_mapping(model.settings)}
     if method != "fine_tune" and validation is not None:
         raise InputError("validation", f'left out for method="{method}"')
     few_shot: Fit = lambda texts, held_out, target: fit_few_shot(  # noqa: E731
@@ -235,7 +237,8 @@ def _compare(
     rows = np.isin(folds, used)
     scores = {"frozen": cross_fit(model.head, vectors, codes, folds, weights)[1][rows]}
     _log.info("Comparing %s takes about %d s.", ", ".join(["frozen", *fits]), total)
-    show, name = (model.training or {}).get("show_progress"), f"Comparing, about {total:.0f} s"
+    show = settings_mapping(model.settings).get("show_progress")
+    name = f"Comparing, about {total:.0f} s"
     with progress_bar(total=len(fits), unit="method", description=name, show=show) as bar:
         for name, fit in fits.items():
             scores[name] = _cross_fitted(fit, model.head, labelled, folds, used)
@@ -262,7 +265,8 @@ def _predicted_seconds(model: TextClassifier, labelled: LabelledTexts) -> dict[s
         return {"few_shot": 0.0}
     if encoder.transformer is None:
         return {}
-    recipe, epochs = encoder.transformer.recipe, (model.training or {}).get("epochs")
+    recipe = encoder.transformer.recipe
+    epochs = settings_mapping(model.settings).get("epochs")
     n_texts = len(labelled.texts)
     configuration = json.loads(recipe.checkpoint.configuration)
     depth = next((configuration[name] for name in DEPTHS if name in configuration), 0)
@@ -346,7 +350,7 @@ def _settings(
         options.setdefault("validations_per_epoch", VALIDATIONS / n_epochs)
     options.setdefault("learning_rate", RATE_OF_WIDTH / (encoder.recipe.checkpoint.width or 768))
     options.setdefault("keep", "best" if n_held_out >= FEWEST_TO_CHOOSE else "last")
-    return TrainingSettings(**options)
+    return settings_of(options)
 
 
 def _examples(labelled: LabelledTexts, kind: str) -> Examples:

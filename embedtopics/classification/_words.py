@@ -13,8 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from embedtopics._utils.checks import checked_choice, resolve_seed
-from embedtopics._utils.folders import is_kind
-from embedtopics.classification._entities import checked_labels, checked_words, word_scores
+from embedtopics.classification._entities import checked_labels, checked_words, evaluate_tokens
 from embedtopics.classification._heads import (
     DEFAULT_STRENGTH,
     LinearHead,
@@ -22,13 +21,21 @@ from embedtopics.classification._heads import (
     fit_head,
     grouped_folds,
 )
-from embedtopics.classification._pairs import RATE_OF_WIDTH, learn_batches, step_settings
+from embedtopics.classification._pairs import (
+    RATE_OF_WIDTH,
+    learn_batches,
+    settings_mapping,
+    step_settings,
+)
 from embedtopics.classification._records import TokenClassifierRecord
 from embedtopics.classification._storage import (
+    TOKEN_KIND,
     checked_head,
     part_of,
     read_folder,
+    recorded_settings,
     refuse_damage,
+    refuse_other_kind,
     write_folder,
 )
 from embedtopics.encoders._base import readable, require_torch
@@ -43,10 +50,10 @@ from embedtopics.protocols import Float64Array, Int64Array
 from embedtopics.training.objectives._trainable import transformer_of
 
 if TYPE_CHECKING:
-    from embedtopics.classification._classifier import TextClassifier
+    from embedtopics.training._settings import TrainingSettings
 
 METHODS = ("frozen", "fine_tune")
-KIND, MODEL = "word classifier", "model"
+MODEL = "model"
 
 BATCH, EPOCHS, LEAST_STEPS = 16, 3, 240
 """Sentences in a batch, passes over them, and minimum number of steps. With 320 sentences of
@@ -72,11 +79,10 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
         the first, the middle and the last layer. Cross-validation over sentences chooses the
         strength of its penalty. "fine_tune" trains all weights with a head on the first token of
         each word (Devlin et al. 2019, section 5.3).
-    training : mapping, optional
-        Fields of `embedtopics.training.TrainingSettings` for "fine_tune", such as
-        ``{"epochs": 4, "learning_rate": 3e-5}``. By default it takes 3 epochs, but at least 240
-        steps, at a peak learning rate of 1e-4 for vectors of 384 dimensions, in inverse
-        proportion to the width.
+    settings : TrainingSettings or mapping, optional
+        Settings of training for "fine_tune", such as ``{"epochs": 4, "learning_rate": 3e-5}``. By
+        default it takes 3 epochs, but at least 240 steps, at a peak learning rate of 1e-4 for
+        vectors of 384 dimensions, in inverse proportion to the width.
     random_state : int, Generator or None
 
     Attributes
@@ -95,14 +101,14 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         encoder: Any = "all-MiniLM-L6-v2",
-        method: str = "frozen",
         *,
-        training: Mapping[str, Any] | None = None,
+        method: str = "frozen",
+        settings: TrainingSettings | Mapping[str, Any] | None = None,
         random_state: Any = 0,
     ) -> None:
         self.encoder = encoder
         self.method = method
-        self.training = training
+        self.settings = settings
         self.random_state = random_state
 
     def fit(self, X: Sequence[Words], y: Sequence[Sequence[str]]) -> Self:
@@ -125,8 +131,8 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
             If words or labels are invalid; the message names the row.
         """
         checked_choice(self.method, "method", METHODS)
-        if self.method == "frozen" and self.training:
-            raise InputError("training", 'left out for method="frozen"')
+        if self.method == "frozen" and self.settings:
+            raise InputError("settings", 'left out for method="frozen"')
         sentences = checked_words(X)
         labels = checked_labels(y, sentences)
         seed = resolve_seed(self.random_state)
@@ -158,7 +164,7 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
     def _fine_tune(self, sentences: list[list[str]], codes: list[Int64Array], seed: int) -> None:
         torch = require_torch('method="fine_tune"')
         recipe, names = self.encoder_.recipe, dict(enumerate(self.classes_.tolist()))
-        options = {"batch_size": BATCH, "random_state": seed, **(self.training or {})}
+        options = {"batch_size": BATCH, "random_state": seed, **settings_mapping(self.settings)}
         if "epochs" not in options:
             n_steps = round(EPOCHS * len(sentences) / options["batch_size"])
             options.setdefault("max_steps", max(LEAST_STEPS, n_steps))
@@ -204,7 +210,7 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Sequence[Words], y: Sequence[Sequence[str]]) -> float:
         """Return the F1 of entities if labels are their tags, otherwise the accuracy of words."""
-        return float(word_scores(y, self.predict(X), n_resamples=0)["f1"].iloc[-1])
+        return float(evaluate_tokens(y, self.predict(X), n_resamples=0)["f1"].iloc[-1])
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write arrays and JSON, and a checkpoint for "fine_tune"; `load` reads the folder.
@@ -217,14 +223,14 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
         reader, is_frozen = self._reader, self.method == "frozen"
         about = {
             "method": self.method,
-            "training": self.training and dict(self.training),
+            "training": settings_mapping(self.settings) or None,
             "random_state": self.random_state if isinstance(self.random_state, int) else None,
             "classes": self.classes_.tolist(),
             "max_length": reader.max_length,
             "encoder": self.encoder_.settings if is_frozen else None,
         }
         head = {"weights": self.head_.weights, "bias": self.head_.bias} if is_frozen else {}
-        with write_folder(folder, KIND, about, head) as fresh:
+        with write_folder(folder, TOKEN_KIND, about, head) as fresh:
             if not is_frozen:
                 with silent_transformers():
                     reader.model.save_pretrained(fresh / MODEL)
@@ -235,7 +241,7 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def load(
         cls, folder: str | os.PathLike[str], *, encoder: str | os.PathLike[str] | Any = None
-    ) -> TokenClassifier:
+    ) -> Self:
         """Read a classifier that `save` wrote.
 
         Parameters
@@ -246,12 +252,16 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
 
         Raises
         ------
+        InputError
+            If the folder holds a `TextClassifier`.
         CorruptFileError
             If the folder is damaged, was written by a newer version, or holds no token classifier.
         """
         path = Path(folder).expanduser()
-        about, arrays = read_folder(path, KIND, TokenClassifierRecord)
-        model = cls(method=about.method, training=about.training, random_state=about.random_state)
+        refuse_other_kind(path, "TokenClassifier")
+        about, arrays = read_folder(path, TOKEN_KIND, TokenClassifierRecord)
+        settings = recorded_settings(about.training)
+        model = cls(method=about.method, settings=settings, random_state=about.random_state)
         model.classes_ = np.array(about.classes)
 
         if model.method == "frozen":
@@ -395,11 +405,3 @@ class _Reader:
     def logits(self, sentences: Sequence[Words], n_classes: int) -> list[Float64Array]:
         """Return the scores at the first token of each word; zeros for a word without tokens."""
         return self._encode(sentences, n_classes, lambda output: output.logits, first=True)
-
-
-def load_classifier(folder: str | os.PathLike[str]) -> TextClassifier | TokenClassifier:
-    """Read a classifier of texts or of words from the folder that its `save` wrote."""
-    from embedtopics.classification._classifier import TextClassifier
-
-    is_of_words = is_kind(Path(folder).expanduser(), KIND)
-    return TokenClassifier.load(folder) if is_of_words else TextClassifier.load(folder)

@@ -54,7 +54,7 @@ def train(
         if all(isinstance(value, int) for value in y if value is not None):
             order = [int(name) if name.lstrip("-").isdigit() else name for name in order]
     options: Any = {"pairs": pairs, "classes": order, "random_state": random_state}
-    model = TextClassifier(encoder, method, head, **options).fit(texts, y)
+    model = TextClassifier(encoder, method=method, head=head, **options).fit(texts, y)
     model.save(out)
     names = ", ".join(map(str, model.classes_.tolist()[:12]))
     show.say(f"{len(model.training_keys_):,} labelled texts, {len(model.classes_)} classes: "

@@ -19,7 +19,6 @@ from sklearn.utils import estimator_checks
 
 from embedtopics import SentenceEncoder, TextClassifier
 from embedtopics._utils.folders import write_manifest
-from embedtopics.classification import load_classifier
 from embedtopics.encoders import FastTextEncoder, TfidfEncoder
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import CorruptFileError, EmbedTopicsError
@@ -178,7 +177,7 @@ def test_a_saved_model_is_the_same(tmp_path, tiny_bert, labelled, head, calibrat
     order = ["fruit", "train", "chess"]
     model = TextClassifier(encoder, head=head, classes=order, calibration=calibration)
     model.fit(texts[:60], themes[:60]).save(tmp_path / "model")
-    again = load_classifier(tmp_path / "model")
+    again = TextClassifier.load(tmp_path / "model")
     assert np.array_equal(again.predict_proba(texts), model.predict_proba(texts))
     assert again.classes_.tolist() == order and again.decisions_ == model.decisions_
     again.save(tmp_path / "again")

@@ -119,7 +119,7 @@ def tagger(tiny_bert):  # noqa: F811
     tags = [[label] * len(row) for label, row in zip(CLASSES, words, strict=True)]
     training = {"max_steps": 2}
     frozen = TokenClassifier(SentenceEncoder(tiny_bert)).fit(words, tags)
-    tuned = TokenClassifier(tiny_bert, "fine_tune", training=training).fit(words, tags)
+    tuned = TokenClassifier(tiny_bert, method="fine_tune", settings=training).fit(words, tags)
     return {"frozen": frozen, "fine_tune": tuned}
 
 

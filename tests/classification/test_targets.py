@@ -193,7 +193,7 @@ def test_contradictions_are_listed():
 @pytest.mark.parametrize(
     ("name", "value"),
     each(method=["svm"], head=["linear"], calibration=["platt"], class_weight=["fair"],
-         classes=[["a", "b", "b"]], training=[{"epochs": 2}]),
+         classes=[["a", "b", "b"]], settings=[{"epochs": 2}]),
 )  # fmt: skip
 def test_bad_parameters_are_refused(name, value):
     with refuses(name):

@@ -14,7 +14,15 @@ import embedtopics as et
 from embedtopics import SentenceEncoder, TextClassifier
 from embedtopics.classification import _pairs, _training, evaluate
 from embedtopics.classification._heads import LinearHead
-from embedtopics.classification._pairs import _jaccard_of, _pair_loss, _paired_batches, joined_pairs
+from embedtopics.classification._pairs import (
+    _jaccard_of,
+    _pair_loss,
+    _paired_batches,
+    joined_pairs,
+    settings_mapping,
+    step_settings,
+)
+from embedtopics.classification._storage import recorded_settings
 from embedtopics.classification._training import _head_loss, _linear, _optimizers, _Ulmfit
 from embedtopics.encoders.sentence._running import read_together
 from embedtopics.training import TrainingSettings
@@ -69,8 +77,8 @@ def test_an_encoder_learns_labels(tmp_path, tiny_bert, themed, method, head):
     texts, themes = themed
     y = [[t] for t in themes] if head == "multilabel" else themes
     model = TextClassifier(
-        tiny_bert, method, head, classes=list(THEMES), class_weight="balanced",
-        training=FEW if method == "few_shot" else SLOW,
+        tiny_bert, method=method, head=head, classes=list(THEMES), class_weight="balanced",
+        settings=FEW if method == "few_shot" else SLOW,
         calibration="temperature" if method == "fine_tune" else None,
     ).fit(texts[:48], y[:48])  # fmt: skip
     if method == "few_shot":
@@ -91,7 +99,8 @@ def test_vectors_of_the_tokens_that_occur_are_learned_as_if_with_all(
 ):
     texts, themes = themed
     training = {**QUICK, "weight_decay": 0.0}
-    make = partial(TextClassifier, tiny_bert, "few_shot", training=training, calibration=None)
+    options = {"method": "few_shot", "settings": training, "calibration": None}
+    make = partial(TextClassifier, tiny_bert, **options)
     alone = make().fit(texts[:24], themes[:24])
     monkeypatch.setattr(_pairs, "_used_tokens", lambda *_: nullcontext())
     whole = make().fit(texts[:24], themes[:24])
@@ -101,7 +110,8 @@ def test_vectors_of_the_tokens_that_occur_are_learned_as_if_with_all(
 @pytest.mark.slow
 @pytest.mark.smoke
 def test_a_run_that_was_interrupted_goes_on(tmp_path, tiny_bert, themed, monkeypatch):
-    make = partial(TextClassifier, tiny_bert, "fine_tune", training={**QUICK, "layer_decay": 0.5})
+    settings = {**QUICK, "layer_decay": 0.5}
+    make = partial(TextClassifier, tiny_bert, method="fine_tune", settings=settings)
     whole = make().fit(*themed, out=tmp_path / "whole")
     write, steps = _Training.write_checkpoint, []
 
@@ -156,7 +166,7 @@ def test_auto_takes_the_method_that_predicts_left_out_texts_best(tmp_path, tiny_
     texts, themes = themed
     train, test = (texts[:48], themes[:48]), (texts[48:], themes[48:])
     training = {**QUICK, "epochs": 2}
-    model = TextClassifier(tiny_bert, "auto", training=training).fit(*train)
+    model = TextClassifier(tiny_bert, method="auto", settings=training).fit(*train)
     (decision,) = (one for one in model.decisions_ if one.name == "method")
     assert decision.value.keys() == {"frozen", "few_shot", "fine_tune"}
     assert decision.value[model.method_] == max(decision.value.values())
@@ -165,7 +175,7 @@ def test_auto_takes_the_method_that_predicts_left_out_texts_best(tmp_path, tiny_
     truth = np.unique(themes, return_inverse=True)[1][:48]
     assert np.array_equal(model.left_out_codes_, truth)
     assert (guess == truth).mean() == pytest.approx(decision.value[model.method_], abs=0.1)
-    again = TextClassifier(tiny_bert, model.method_, training=training, calibration=None)
+    again = TextClassifier(tiny_bert, method=model.method_, settings=training, calibration=None)
     assert np.allclose(again.fit(*train).head_.weights, model.head_.weights, atol=1e-6)
     model.save(tmp_path / "model")
     loaded = TextClassifier.load(tmp_path / "model")
@@ -177,11 +187,11 @@ def test_auto_takes_the_method_that_predicts_left_out_texts_best(tmp_path, tiny_
 
 def test_auto_leaves_out_methods_that_take_too_long(tiny_bert, themed, monkeypatch):
     monkeypatch.setattr(_training, "FLOPS", 1.0)
-    model = TextClassifier(tiny_bert, "auto").fit(*themed)
+    model = TextClassifier(tiny_bert, method="auto").fit(*themed)
     assert model.method_ == "frozen"
     (decision,) = (one for one in model.decisions_ if one.name == "method")
     assert list(decision.value) == ["frozen"] and "fine_tune was not tried" in decision.message
-    tfidf = TextClassifier("tfidf", "auto").fit(*themed)
+    tfidf = TextClassifier("tfidf", method="auto").fit(*themed)
     assert tfidf.method_ == "frozen" and "not tried" not in tfidf.decisions_[0].message
 
 
@@ -223,16 +233,18 @@ def test_rates_by_layer_and_step(tiny_bert):
 )
 def test_bad_training_options_are_refused(tiny_bert, themed, parameter, options, method):
     with refuses(parameter):
-        TextClassifier(tiny_bert, method, training=options).fit(*themed)
+        TextClassifier(tiny_bert, method=method, settings=options).fit(*themed)
 
 
 def test_what_cannot_be_trained_is_refused(themed, tiny_bert):
     with refuses("encoder"):
-        TextClassifier("tfidf", "fine_tune").fit(*themed)
+        TextClassifier("tfidf", method="fine_tune").fit(*themed)
     with refuses("validation"):
-        TextClassifier(tiny_bert, "few_shot").fit(*themed, validation=themed)
+        TextClassifier(tiny_bert, method="few_shot").fit(*themed, validation=themed)
     with refuses("y", row=1):
-        TextClassifier(tiny_bert, "fine_tune").fit(*themed, validation=(["a", "b"], ["pets", "x"]))
+        TextClassifier(tiny_bert, method="fine_tune").fit(
+            *themed, validation=(["a", "b"], ["pets", "x"])
+        )
 
 
 @pytest.fixture
@@ -261,7 +273,7 @@ def test_vectors_of_pairs_by_hand(counted, pairs, tmp_path):
         with refuses("X"):
             model.predict(row)
     with refuses("method"):
-        TextClassifier(counted, "few_shot", pairs=True).fit(X, y)
+        TextClassifier(counted, method="few_shot", pairs=True).fit(X, y)
 
 
 @pytest.mark.parametrize("lengths", [(2, 3), (3, 40), (40, 3), (40, 40)])
@@ -278,10 +290,27 @@ def test_a_pair_is_read_as_the_tokenizer_reads_pairs(tiny_bert, tiny_roberta, le
 
 def test_all_weights_read_pairs_together(tiny_bert, pairs, tmp_path):
     X, y = pairs
-    model = TextClassifier(tiny_bert, "fine_tune", pairs=True, training=QUICK).fit(X, y)
+    model = TextClassifier(tiny_bert, method="fine_tune", pairs=True, settings=QUICK).fit(X, y)
     assert model.encoder_.encode(joined_pairs(X)).shape == (len(X), 16)
     model.save(tmp_path / "model")
     loaded = TextClassifier.load(tmp_path / "model")
     np.testing.assert_allclose(loaded.predict_proba(X), model.predict_proba(X), atol=1e-5)
     swapped = model.predict_proba([(b, a) for a, b in X])
     assert not np.allclose(swapped, model.predict_proba(X), atol=1e-4)
+
+
+def test_an_object_of_settings_sets_all_but_the_seed():
+    settings = settings_mapping(TrainingSettings(epochs=2, random_state=5))
+    assert settings["epochs"] == 2 and settings["learning_rate"] == 2e-5
+    assert "random_state" not in settings  # that of the classifier
+
+    # What a method does not use is refused only if it was set.
+    assert step_settings(settings).epochs == 2
+    with refuses("patience"):
+        step_settings(settings_mapping(TrainingSettings(patience=3)))
+
+
+def test_recorded_settings_are_read_by_their_present_names():
+    recorded = {"max_length": 64, "epochs": 2.0}
+    assert recorded_settings(recorded) == {"max_seq_length": 64, "epochs": 2.0}
+    assert recorded_settings(None) is None

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics import TokenClassifier
-from embedtopics.classification import entities, load_classifier, word_scores
+from embedtopics import TextClassifier, TokenClassifier
+from embedtopics.classification import entities, evaluate_tokens
 from embedtopics.classification._entities import spans_of
 from embedtopics.errors import CorruptFileError
 from tests.factories import each, refuses
@@ -25,7 +25,7 @@ def test_entities_and_scores_are_those_of_seqeval(labels):
         found = spans_of(row)
         assert found == [(begin, end + 1, kind) for kind, begin, end in get_entities(row)]
     guess = [row[::-1] for row in labels]
-    scores = word_scores([*labels, ["O"]], [*guess, ["O"]], n_resamples=0)
+    scores = evaluate_tokens([*labels, ["O"]], [*guess, ["O"]], n_resamples=0)
     assert scores.loc["all", "f1"] == pytest.approx(metrics.f1_score(labels, guess))
     assert scores.loc["all", "recall"] == pytest.approx(metrics.recall_score(labels, guess))
 
@@ -33,12 +33,12 @@ def test_entities_and_scores_are_those_of_seqeval(labels):
 def test_scores_by_hand():
     truth = [["B-a", "I-a", "O", "B-b"], ["O", "B-a"], ["O", "O"]]
     guess = [["B-a", "I-a", "O", "B-a"], ["O", "B-a"], ["B-b", "O"]]
-    scores = word_scores(truth, guess)
+    scores = evaluate_tokens(truth, guess)
     # Two of three entities by hand, two of four predicted ones.
     assert scores.loc["all", ["n", "precision", "recall", "f1"]].tolist() == [3, 0.5, 2 / 3, 4 / 7]
     assert scores.loc["b", ["n", "precision", "recall", "f1"]].tolist() == [1, 0, 0, 0]
     assert 0 < scores.loc["all", "low"] < 4 / 7 < scores.loc["all", "high"] < 1
-    tags = word_scores([["N", "V"], ["N"]], [["N", "N"], ["N"]])
+    tags = evaluate_tokens([["N", "V"], ["N"]], [["N", "N"], ["N"]])
     assert tags.loc["all", "f1"] == pytest.approx(2 / 3)
     assert tags.loc["N", ["precision", "recall"]].tolist() == pytest.approx([2 / 3, 1])
 
@@ -80,8 +80,8 @@ def test_scores_of_all_schemes_are_those_of_entities(tags):
     words = [["Ana", "de", "Sousa", "left", "Faro"]]
 
     found = entities(words, [tags])
-    scores = word_scores([tags], [["O"] * 5], n_resamples=0)
-    same = word_scores([tags], [["B-per", "I-per", "I-per", "O", "O"]], n_resamples=0) if (
+    scores = evaluate_tokens([tags], [["O"] * 5], n_resamples=0)
+    same = evaluate_tokens([tags], [["B-per", "I-per", "I-per", "O", "O"]], n_resamples=0) if (
         "B-per" in tags and "I-per" in tags
     ) else None  # fmt: skip
 
@@ -93,7 +93,7 @@ def test_scores_of_all_schemes_are_those_of_entities(tags):
 
 
 def test_tags_of_entities_without_a_word_outside_are_entities():
-    scores = word_scores([["B-a", "I-a"]], [["B-a", "B-a"]], n_resamples=0)
+    scores = evaluate_tokens([["B-a", "I-a"]], [["B-a", "B-a"]], n_resamples=0)
     assert scores.loc["all", ["n", "f1"]].tolist() == [1, 0]
 
 
@@ -112,14 +112,14 @@ def test_tags_of_entities_without_a_word_outside_are_entities():
 )
 def test_tags_of_unknown_or_mixed_schemes_are_refused(labels):
     with refuses("y_true"):
-        word_scores([labels], [labels])
+        evaluate_tokens([labels], [labels])
     with refuses("labels"):
         entities([["w"] * len(labels)], [labels])
 
 
 @pytest.mark.parametrize("labels", [["NOUN", "VERB"], ["N-sing", "V-past"], ["O", "PER", "LOC"]])
 def test_classes_of_words_are_scored_word_by_word_and_are_no_entities(labels):
-    scores = word_scores([labels], [[labels[0]] * len(labels)], n_resamples=0)
+    scores = evaluate_tokens([labels], [[labels[0]] * len(labels)], n_resamples=0)
     assert scores.loc["all", "f1"] == pytest.approx(1 / len(labels))
     with refuses("labels"):
         entities([["w"] * len(labels)], [labels])
@@ -146,7 +146,7 @@ def model(request, tiny_bert):
         if request.param == "frozen"
         else {"epochs": 40, "learning_rate": 1e-2, "batch_size": 4}
     )
-    made = TokenClassifier(tiny_bert, request.param, training=training)
+    made = TokenClassifier(tiny_bert, method=request.param, settings=training)
     return made.fit(SENTENCES, [tagged(words) for words in SENTENCES])
 
 
@@ -164,7 +164,7 @@ def test_words_are_found_again_alone_and_in_any_company(model):
 
 def test_it_comes_back_from_a_folder(model, tmp_path):
     model.save(tmp_path / "m")
-    loaded = load_classifier(tmp_path / "m")
+    loaded = TokenClassifier.load(tmp_path / "m")
     found, again = model.predict_proba(SENTENCES), loaded.predict_proba(SENTENCES)
     np.testing.assert_allclose(np.concatenate(again), np.concatenate(found), atol=1e-6)
     if model.method == "fine_tune":
@@ -200,9 +200,21 @@ def test_bad_words_and_labels(name, value, tiny_bert):
 def test_other_bad_input(tiny_bert):
     with refuses("y"):
         TokenClassifier(tiny_bert).fit([["a", "b"]], [["X", "X"]])
-    with refuses("training"):
-        TokenClassifier(tiny_bert, training={"epochs": 2}).fit([["a", "b"]], [["X", "Y"]])
+    with refuses("settings"):
+        TokenClassifier(tiny_bert, settings={"epochs": 2}).fit([["a", "b"]], [["X", "Y"]])
     with refuses("method"):
-        TokenClassifier(tiny_bert, "few_shot").fit([["a", "b"]], [["X", "Y"]])
+        TokenClassifier(tiny_bert, method="few_shot").fit([["a", "b"]], [["X", "Y"]])
     with refuses("encoder"):
         TokenClassifier("tfidf").fit([["a", "b"]], [["X", "Y"]])
+
+
+def test_each_class_names_the_class_of_another_folder(model, tmp_path):
+    model.save(tmp_path / "words")
+    with refuses("folder") as refused:
+        TextClassifier.load(tmp_path / "words")
+    assert "call et.TokenClassifier.load(" in str(refused.value)
+
+    TextClassifier("tfidf").fit(["a b", "c d", "a e", "c f"], [0, 1, 0, 1]).save(tmp_path / "texts")
+    with refuses("folder") as refused:
+        TokenClassifier.load(tmp_path / "texts")
+    assert "call et.TextClassifier.load(" in str(refused.value)

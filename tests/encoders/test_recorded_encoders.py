@@ -166,7 +166,7 @@ def test_an_absent_encoder_is_asked_for_when_it_is_used(tmp_path):
     with refuses("encoder"):
         encoder.encode(["a text"])
     with refuses("encoder"):
-        et.TextClassifier(encoder, "fine_tune").fit(TEXTS, CLASSES)
+        et.TextClassifier(encoder, method="fine_tune").fit(TEXTS, CLASSES)
 
 
 def test_numbers_of_a_session_are_numbers_of_a_record():

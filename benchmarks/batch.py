@@ -26,7 +26,9 @@ from benchmarks.corpora import load_labelled
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from embedtopics import TopicModel
-from embedtopics.batch import AssignTopics, Columns, EmbedTexts, make_manifest
+from embedtopics.batch._jobs import AssignTopics, EmbedTexts
+from embedtopics.batch._manifest import make_manifest
+from embedtopics.batch._rows import Columns
 from embedtopics.batch._runners import Worker, describe_work, seconds_per_row
 
 __all__ = ["measure", "render"]

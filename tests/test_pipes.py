@@ -6,7 +6,7 @@ import pytest
 
 import embedtopics as et
 from embedtopics._utils.folders import read_regular
-from embedtopics.batch import make_manifest
+from embedtopics.batch._manifest import make_manifest
 from embedtopics.evaluation._sheets import read_sheet
 from embedtopics.topics.editing._labels import read_labels
 from tests.cli.running import refused

@@ -12,9 +12,9 @@ import numpy as np
 
 from embedtopics._utils.folders import only_writer
 from embedtopics.batch._jobs import EmbedTexts
-from embedtopics.batch._rows import rows_of
+from embedtopics.batch._manifest import Manifest, Shard
+from embedtopics.batch._rows import Columns, rows_of
 from embedtopics.batch._run import damaged_part, parts_of
-from embedtopics.batch.results import Columns, Manifest, Shard
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from embedtopics._utils.folders import MANIFEST, manifest_of
-from embedtopics.batch._rows import ShardRows
-from embedtopics.batch.results import Columns
+from embedtopics.batch._rows import Columns, ShardRows
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._texts import TEXT
 from embedtopics.errors import CorruptFileError, InputError
@@ -71,6 +70,7 @@ class _OfSavedModel:
 
     model: str | Path
     row_bytes: ClassVar[int] = 60
+    parameter: ClassVar[str] = "model"
 
     def fingerprint(self, columns: Columns) -> str:
         """Return a digest of the manifest of the model; loading verifies the files."""
@@ -78,9 +78,10 @@ class _OfSavedModel:
         try:
             files = manifest_of(folder).model_dump()["files"]
         except OSError:
-            raise InputError("model", "the folder of a saved model", self.model) from None
+            expected = f"the folder of a saved {self.parameter}"
+            raise InputError(self.parameter, expected, str(self.model)) from None
         except ValueError as error:
-            message = f"{folder / MANIFEST} is damaged ({error}); save the model again"
+            message = f"{folder / MANIFEST} is damaged ({error}); save it again"
             raise CorruptFileError(message) from None
         return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
@@ -185,6 +186,7 @@ class ClassifyTexts(_OfSavedModel):
     """
 
     name: ClassVar[str] = "classify"
+    parameter: ClassVar[str] = "classifier"
 
     def load(self) -> Any:
         """Load the classifier."""

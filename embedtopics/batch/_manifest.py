@@ -10,13 +10,44 @@ import glob
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from embedtopics._utils.display import one_line
-from embedtopics.batch.results import Manifest, Shard
 from embedtopics.errors import InputError
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of a file: a row group of parquet, or the bytes of whole lines.
+
+    `row` is the number of its first row in the file; `digest` is the SHA-256 of its `n_bytes` bytes
+    from `offset`; `number` counts the shards of the file.
+    """
+
+    path: str
+    file_bytes: int
+    number: int
+    offset: int
+    n_bytes: int
+    row: int
+    n_rows: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The shards of some files, in the order of the files."""
+
+    shards: tuple[Shard, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of all files, including blank lines."""
+        return sum(shard.n_rows for shard in self.shards)
+
 
 SHARD_BYTES = 16 * 2**20
 """Size of a block of lines: about 20,000 abstracts, at most a minute of encoding."""

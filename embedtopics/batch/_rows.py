@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.display import one_line
-from embedtopics.batch._manifest import read_shard
-from embedtopics.batch.results import Columns, Shard
+from embedtopics.batch._manifest import Shard, read_shard
 from embedtopics.corpus._classes import spell_class
 from embedtopics.corpus._texts import is_missing
 from embedtopics.corpus.readers._delimited import sniff_delimiter
@@ -29,6 +28,21 @@ LONGEST_CONTENT = 1000
 
 _STRAY = re.compile("[\udc80-\udcff]")
 """Surrogates that replace bytes that are not UTF-8."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of the input: texts, and optionally ids, dates, groups and vectors."""
+
+    text: str = "text"
+    id: str | None = None
+    time: str | None = None
+    group: str | None = None
+    vectors: str | None = None
+
+    def wanted(self) -> list[str]:
+        """Return the distinct names of the columns to read."""
+        return list(dict.fromkeys(name for name in vars(self).values() if name is not None))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.checks import checked_choice, checked_count
 from embedtopics._utils.display import excerpt, progress_bar
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics._utils.folders import only_writer, read_regular, replacing_file
 from embedtopics._utils.machine import package_versions
 from embedtopics._utils.records import parse_record
 from embedtopics.batch._jobs import Job
+from embedtopics.batch._manifest import Manifest, Shard
+from embedtopics.batch._rows import Columns
 from embedtopics.batch._runners import (
     ERRORS,
     Named,
@@ -25,15 +28,7 @@ from embedtopics.batch._runners import (
     run_ray,
     seconds_per_row,
 )
-from embedtopics.batch.results import (
-    BatchPlan,
-    BatchReport,
-    Columns,
-    Failure,
-    Manifest,
-    Shard,
-    TopicCounts,
-)
+from embedtopics.batch.results import BatchPlan, BatchReport, TopicCounts
 from embedtopics.errors import CorruptFileError, InputError
 
 if TYPE_CHECKING:
@@ -101,7 +96,7 @@ def run_batch(
         todo = [pair for pair in named if not _part(folder, pair).exists()]
         work = describe_work(job, columns, folder)
 
-        failures: list[Failure] = []
+        reason_of_shard: dict[Shard, str] = {}
         if todo:
             done = run_processes(todo, work, n_workers)
             if runner == "ray":
@@ -112,7 +107,7 @@ def run_batch(
                     if outcome.stops:
                         raise InputError(outcome.fault)
                     if outcome.fault:
-                        failures.append(Failure(shard, outcome.fault))
+                        reason_of_shard[shard] = outcome.fault
                     bar.update(shard.n_rows)
 
         _clear(folder)
@@ -122,8 +117,29 @@ def run_batch(
         n_rows = sum(n_read for n_read, _ in counts)
         n_bad = sum(n_refused for _, n_refused in counts)
 
-    failures.sort(key=lambda failure: manifest.shards.index(failure.shard))
-    return BatchReport(folder, len(named), len(named) - len(todo), n_rows, n_bad, tuple(failures))
+    return BatchReport(
+        folder=folder,
+        n_shards=len(named),
+        n_done_before=len(named) - len(todo),
+        n_rows=n_rows,
+        n_bad_rows=n_bad,
+        failures=_failures(manifest, reason_of_shard),
+    )
+
+
+def _failures(manifest: Manifest, reason_of_shard: Mapping[Shard, str]) -> pd.DataFrame:
+    """Return a row for each shard that failed, in the order of the files."""
+    import pandas as pd
+
+    failed = [shard for shard in manifest.shards if shard in reason_of_shard]
+    columns = {
+        "file": [shard.path for shard in failed],
+        "shard": [shard.number for shard in failed],
+        "first_row": [shard.row for shard in failed],
+        "n": [shard.n_rows for shard in failed],
+        "reason": [reason_of_shard[shard] for shard in failed],
+    }
+    return pd.DataFrame(columns)
 
 
 def plan_batch(
@@ -230,15 +246,17 @@ def _clear(folder: Path) -> None:
         shutil.rmtree(left, ignore_errors=True)
 
 
-def read_counts(out: str | os.PathLike[str], model: str | os.PathLike[str]) -> TopicCounts:
+def read_counts(
+    out: str | os.PathLike[str], model: str | os.PathLike[str] | FittedTopics
+) -> TopicCounts:
     """Add up the counts of all shards.
 
     Parameters
     ----------
     out : path
-        Folder that `run_batch` wrote with `CountTopics`.
-    model : path
-        The saved model, for the names of the terms.
+        Folder that `count` wrote.
+    model : path, TopicModel or TopicResult
+        The model, or its folder, for the names of the terms.
 
     Raises
     ------
@@ -251,7 +269,10 @@ def read_counts(out: str | os.PathLike[str], model: str | os.PathLike[str]) -> T
 
     from embedtopics.topics.results import TopicResult
 
-    result = TopicResult.load(Path(model))
+    if isinstance(model, str | os.PathLike):
+        result = TopicResult.load(Path(model))
+    else:
+        result = result_of(model, "model")
     bounds = {"topic": result.n_topics, "term": len(result.term_counts.terms)}
     parts = sorted(Path(out).expanduser().glob("part-*.parquet"))
     if not parts:
@@ -264,10 +285,10 @@ def read_counts(out: str | os.PathLike[str], model: str | os.PathLike[str]) -> T
         total = joined.groupby(CELL)["n"].sum().reset_index()
     is_row = total["term"] == -1
     return TopicCounts(
-        total[is_row].drop(columns="term").reset_index(drop=True),
-        total[~is_row].reset_index(drop=True),
-        result.term_counts.terms,
-        result.n_topics,
+        rows=total[is_row].drop(columns="term").reset_index(drop=True),
+        terms=total[~is_row].reset_index(drop=True),
+        names=result.term_counts.terms,
+        n_topics=result.n_topics,
     )
 
 

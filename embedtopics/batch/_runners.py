@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from embedtopics.batch._jobs import Job
-    from embedtopics.batch.results import Columns, Shard
+    from embedtopics.batch._manifest import Shard
+    from embedtopics.batch._rows import Columns
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 SAMPLED_ROWS = 500
@@ -220,7 +221,7 @@ class _RayWorker:
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Return the outcome of each row of a batch."""
-        from embedtopics.batch.results import Shard
+        from embedtopics.batch._manifest import Shard
 
         outcomes = [
             self.worker.do(Shard(**json.loads(shard)), str(name))

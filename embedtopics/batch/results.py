@@ -1,4 +1,4 @@
-"""Columns, shards and reports of a batch."""
+"""Plans, reports and counts of a batch."""
 
 from __future__ import annotations
 
@@ -6,74 +6,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embedtopics._utils.display import Displayed, spell_count
+from embedtopics.errors import InputError
+
 if TYPE_CHECKING:
     import pandas as pd
 
-
-@dataclass(frozen=True)
-class Columns:
-    """Columns of the input: texts, and optionally ids, dates, groups and vectors."""
-
-    text: str = "text"
-    id: str | None = None
-    time: str | None = None
-    group: str | None = None
-    vectors: str | None = None
-
-    def wanted(self) -> list[str]:
-        """Return the distinct names of the columns to read."""
-        return list(dict.fromkeys(name for name in vars(self).values() if name is not None))
+__all__ = ["BatchPlan", "BatchReport", "TopicCounts"]
 
 
-@dataclass(frozen=True)
-class Shard:
-    """A part of a file: a row group of parquet, or the bytes of whole lines.
+@dataclass(frozen=True, repr=False)
+class BatchPlan(Displayed):
+    """What a batch would do: its shards and rows, the bytes to write, and the time.
 
-    `row` is the number of its first row in the file; `digest` is the SHA-256 of its `n_bytes` bytes
-    from `offset`; `number` counts the shards of the file.
-    """
-
-    path: str
-    file_bytes: int
-    number: int
-    offset: int
-    n_bytes: int
-    row: int
-    n_rows: int
-    digest: str
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """The shards of some files, in the order of the files."""
-
-    shards: tuple[Shard, ...]
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows of all files, including blank lines."""
-        return sum(shard.n_rows for shard in self.shards)
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A shard that failed, and the reason."""
-
-    shard: Shard
-    reason: str
-
-    def __str__(self) -> str:
-        """Return the file, the shard and the reason."""
-        shard, last = self.shard, self.shard.row + self.shard.n_rows - 1
-        rows = f"rows {shard.row:,} to {last:,}"
-        return f"{shard.path}, shard {shard.number} ({rows}): {self.reason}"
-
-
-@dataclass(frozen=True)
-class BatchPlan:
-    """Shards and rows of a batch, in total and still to do, bytes to write and bytes free.
-
-    `seconds` is the estimated time with the given workers.
+    Parameters
+    ----------
+    n_shards, n_rows : int
+        Of all files.
+    n_shards_to_do, n_rows_to_do : int
+        Without those of earlier runs.
+    n_bytes, n_bytes_free : int
+        Bytes to write, at most, and free on the disk.
+    seconds : float
+        The time with the given workers, estimated from the first rows.
     """
 
     n_shards: int
@@ -84,32 +39,74 @@ class BatchPlan:
     n_bytes_free: int
     seconds: float
 
+    def _summary(self) -> str:
+        return (
+            f"{self.n_shards_to_do:,} of {spell_count(self.n_shards, 'shard', 'shards')} to do, "
+            f"{spell_count(self.n_rows_to_do, 'row', 'rows')}, about {self.seconds:,.0f} s"
+        )
 
-@dataclass(frozen=True)
-class BatchReport:
-    """Result of a batch. Rows and bad rows count all finished shards of all runs."""
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row, with a column for each number."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(self)])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BatchReport(Displayed):
+    """What a batch did. Rows and bad rows count all finished shards of all runs.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the parts, which reads as one table.
+    n_shards : int
+    n_done_before : int
+        Shards that earlier runs had finished.
+    n_rows, n_bad_rows : int
+        Rows of the parts, and rows that ``_errors`` lists with the reason.
+    failures : DataFrame
+        The shards that could not be read, or whose worker died twice: file, shard, first_row, n
+        (rows of the shard) and reason.
+    """
 
     folder: Path
     n_shards: int
-    n_found: int
+    n_done_before: int
     n_rows: int
-    n_bad: int
-    failures: tuple[Failure, ...] = ()
+    n_bad_rows: int
+    failures: pd.DataFrame
+
+    @property
+    def n_failed(self) -> int:
+        """Number of shards that failed."""
+        return len(self.failures)
+
+    def _summary(self) -> str:
+        return (
+            f"{self.n_shards - self.n_failed:,} of "
+            f"{spell_count(self.n_shards, 'shard', 'shards')} done, "
+            f"{spell_count(self.n_rows, 'row', 'rows')}, {self.n_bad_rows:,} bad"
+        )
 
     def __str__(self) -> str:
         """Return a summary in one or two sentences."""
-        n_done = self.n_shards - len(self.failures)
+        n_done = self.n_shards - self.n_failed
         return (
-            f"{n_done:,} of {self.n_shards:,} shards are done ({self.n_found:,} before): "
-            f"{self.n_rows:,} rows; _errors lists {self.n_bad:,} bad rows."
+            f"{n_done:,} of {self.n_shards:,} shards are done ({self.n_done_before:,} before): "
+            f"{self.n_rows:,} rows; _errors lists {self.n_bad_rows:,} bad rows."
         )
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per failed shard: file, shard, first_row, n and reason."""
+        return self.failures.copy()
 
-@dataclass(frozen=True, eq=False)
-class TopicCounts:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopicCounts(Displayed):
     """Counts over all shards; topic -1 is none, "" is a missing period or group.
 
-    Attributes
+    Parameters
     ----------
     rows : DataFrame
         topic, period, group, n: number of rows with text.
@@ -125,8 +122,28 @@ class TopicCounts:
     names: tuple[str, ...]
     n_topics: int
 
+    def _summary(self) -> str:
+        n_rows = int(self.rows["n"].sum())
+        n_occurrences = int(self.terms["n"].sum())
+        return (
+            f"{spell_count(self.n_topics, 'topic', 'topics')}, "
+            f"{spell_count(n_rows, 'row', 'rows')}, {n_occurrences:,} terms"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the numbers of rows: topic, period, group and n."""
+        return self.rows.copy()
+
     def table(self, by: str) -> pd.DataFrame:
-        """Return the rows by topic and "period" or "group", without rows that have none."""
+        """Return the rows by topic and "period" or "group", without rows that have none.
+
+        Raises
+        ------
+        InputError
+            If `by` is neither.
+        """
+        if by not in ("period", "group"):
+            raise InputError("by", '"period" or "group"', by)
         rows = self.rows[self.rows[by] != ""]
         table = rows.pivot_table(
             index="topic", columns=by, values="n", aggfunc="sum", fill_value=0, observed=True

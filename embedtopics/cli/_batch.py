@@ -20,6 +20,7 @@ app = Commands(
 
 Text = Annotated[str, Option(help="Column of texts.")]
 Model = Annotated[Path, Option(help="Folder of a saved model.")]
+Classifier = Annotated[Path, Option(help="Folder of a saved classifier.")]
 Encoder = Annotated[str, Option(help="A checkpoint, or a folder of a static encoder.")]
 Vectors = Annotated[str | None, Option(help="Column of vectors, used instead of the encoder.")]
 
@@ -38,8 +39,8 @@ def _run(
 ) -> None:
     """Plan or run a batch, print its report, and build a search index if one is named."""
     from embedtopics.batch._manifest import make_manifest
+    from embedtopics.batch._rows import Columns
     from embedtopics.batch._run import plan_batch, run_batch
-    from embedtopics.batch.results import Columns
 
     columns = Columns(**{key: name for key, name in names.items() if name is not None})
     manifest = make_manifest(files)
@@ -56,9 +57,13 @@ def _run(
         job, manifest, out, columns=columns, n_workers=n_workers, runner=runner, address=address
     )
     say(str(report), markup=False)
-    if report.failures:
-        print_notes(map(str, report.failures[:20]))
-        raise InputError(f"{len(report.failures):,} shards failed; run again to retry them")
+    if report.n_failed:
+        failures = report.to_frame().head(20)
+        print_notes(
+            f"{row.file}, shard {row.shard} ({row.n:,} rows from {row.first_row:,}): {row.reason}"
+            for row in failures.itertuples()
+        )
+        raise InputError(f"{report.n_failed:,} shards failed; run again to retry them")
     if index is not None:
         from embedtopics.batch._index import build_index
 
@@ -115,11 +120,11 @@ def count(
 
 
 @_command
-def classify(model: Model, text: Text = "text", id: IdColumn = None) -> Any:
+def classify(classifier: Classifier, text: Text = "text", id: IdColumn = None) -> Any:
     """Write the classes of texts, with their probabilities."""
     from embedtopics.batch._jobs import ClassifyTexts
 
-    return ClassifyTexts(model), {"text": text, "id": id}
+    return ClassifyTexts(classifier), {"text": text, "id": id}
 
 
 @_command

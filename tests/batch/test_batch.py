@@ -13,20 +13,13 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.batch import (
-    AssignTopics,
-    ClassifyTexts,
-    Columns,
-    CountTopics,
-    EmbedTexts,
-    _manifest,
-    build_index,
-    make_manifest,
-    plan_batch,
-    read_counts,
-    run_batch,
-)
+from embedtopics.batch import _manifest
 from embedtopics.batch import _run as running
+from embedtopics.batch._index import build_index
+from embedtopics.batch._jobs import AssignTopics, ClassifyTexts, CountTopics, EmbedTexts
+from embedtopics.batch._manifest import make_manifest
+from embedtopics.batch._rows import Columns
+from embedtopics.batch._run import plan_batch, read_counts, run_batch
 from embedtopics.batch._runners import THREADS, Worker
 from embedtopics.topics import by_group, over_time
 from tests.cli.running import refused, run
@@ -93,7 +86,7 @@ def test_counts_of_shards_add_up_to_the_tables_of_one_process(fitted, tmp_path, 
     job, manifest = CountTopics(folder / "model", "quarter"), make_manifest(folder / "*.parquet")
     assert len(manifest.shards) > 5
     report = run_batch(job, manifest, tmp_path / "out", columns=COLUMNS)
-    assert (report.n_rows, report.n_bad, report.failures) == (len(result.corpus), 0, ())
+    assert (report.n_rows, report.n_bad_rows, report.n_failed) == (len(result.corpus), 0, 0)
     found = read_counts(tmp_path / "out", folder / "model")
     sizes = found.rows.groupby("topic")["n"].sum()
     assert [sizes[topic.topic_id] for topic in result.topics] == [t.size for t in result.topics]
@@ -151,7 +144,7 @@ def test_bad_rows_are_set_aside(tmp_path, here, monkeypatch, suffix):
     out = tmp_path / "out"
     report = run_batch(EMBED, make_manifest(path), out, columns=columns)
     bad = pd.concat(map(pd.read_parquet, (out / "_errors").glob("*.parquet")))
-    assert sorted(bad["row"]) == places and report.n_bad == len(places) and not report.failures
+    assert sorted(bad["row"]) == places and report.n_bad_rows == len(places) and not report.n_failed
     table = pd.read_parquet(out)
     assert len(table) == report.n_rows and not set(table["row"]) & set(places)
     assert all(np.isclose(np.linalg.norm(v), 1) for v in table["vector"])
@@ -184,10 +177,11 @@ def test_a_broken_row_group_is_named_and_the_others_are_done(fitted, tmp_path, h
     job, manifest = AssignTopics(folder / "model"), make_manifest(path)
     for _ in range(2):  # again, too: what is done stays, and the fault is told anew
         report = run_batch(job, manifest, out, columns=COLUMNS)
-        (failure,) = report.failures
-        assert failure.shard.number == 2 and str(path) in str(failure)
-        assert report.n_rows == manifest.n_rows - failure.shard.n_rows
-    assert report.n_found == len(manifest.shards) - 1
+        (failure,) = report.to_frame().itertuples()
+        assert failure.shard == 2 and failure.file == str(path)
+        assert failure.first_row == begin.row and failure.n == begin.n_rows
+        assert report.n_rows == manifest.n_rows - failure.n
+    assert report.n_done_before == len(manifest.shards) - 1
 
 
 def test_other_inputs_and_jobs_are_refused(fitted, tmp_path, here, monkeypatch):
@@ -212,8 +206,9 @@ def test_other_inputs_and_jobs_are_refused(fitted, tmp_path, here, monkeypatch):
         run_batch(job, make_manifest(path), out, columns=COLUMNS)
     assert str(path) in str(caught.value)
     late = run_batch(job, before, tmp_path / "late", columns=COLUMNS)  # changed under way
-    assert {f.reason for f in late.failures} == {late.failures[0].reason}
-    assert "changed" in late.failures[0].reason and late.n_rows == 0
+    (reason,) = set(late.failures["reason"])
+    assert "changed" in reason and late.n_rows == 0
+    assert late.n_failed == late.n_shards
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "a.txt").write_text("mine")
     with refuses("out"):
@@ -268,7 +263,7 @@ def test_a_full_disk_stops_the_run_which_goes_on_later(whole, tmp_path, monkeypa
         with pytest.raises(et.errors.InputError, match="No space left"):
             run_batch(job, manifest, tmp_path / "out", columns=COLUMNS)
     report = run_batch(job, manifest, tmp_path / "out", columns=COLUMNS)
-    assert report.n_found == 3 and contents(tmp_path / "out") == files
+    assert report.n_done_before == 3 and contents(tmp_path / "out") == files
 
 
 def test_what_killed_workers_had_begun_is_cleared(fitted, tmp_path, here, monkeypatch):
@@ -304,20 +299,23 @@ def test_processes_write_the_same_bytes_and_survive_a_death(whole, tmp_path, mon
     monkeypatch.setattr(running, "run_processes", with_a_kill)
     report = run_batch(job, manifest, tmp_path / "two", columns=COLUMNS, n_workers=2)
     assert killed
-    assert not report.failures
+    assert not report.n_failed
     assert contents(tmp_path / "two") == files
 
 
 RUN = """
 import sys
-from embedtopics.batch import AssignTopics, Columns, make_manifest, run_batch
+from embedtopics.batch._jobs import AssignTopics
+from embedtopics.batch._manifest import make_manifest
+from embedtopics.batch._rows import Columns
+from embedtopics.batch._run import run_batch
 
 if __name__ == "__main__":
     model, data, out, n_workers, runner = sys.argv[1:]
     columns = Columns("body", "name", "date", "source", "vector")
     report = run_batch(AssignTopics(model), make_manifest(data), out, columns=columns,
                        n_workers=int(n_workers), runner=runner)
-    print(len(report.failures), report.n_rows)
+    print(report.n_failed, report.n_rows)
 """
 
 
@@ -386,4 +384,6 @@ def test_the_command_line_runs_and_reports(fitted, tmp_path, here):
         assert done.exit_code == (0 if command == "embed" else 2), done.output
     assert "--out" in refused("batch", "embed", tmp_path / "a.csv", "--encoder", EMBED.encoder,
                               "--out", tmp_path / "out", "--text", "body")  # fmt: skip
-    assert "model" in refused("batch", "classify", data, "--model", folder, "--out", tmp_path / "c")
+    assert "--classifier" in refused(
+        "batch", "classify", data, "--classifier", folder, "--out", tmp_path / "c"
+    )

@@ -9,17 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import embedtopics as et
-from embedtopics.batch import (
-    AssignTopics,
-    Columns,
-    CountTopics,
-    EmbedTexts,
-    build_index,
-    make_manifest,
-    plan_batch,
-    read_counts,
-    run_batch,
-)
+from embedtopics.batch._index import build_index
+from embedtopics.batch._jobs import AssignTopics, CountTopics, EmbedTexts
+from embedtopics.batch._manifest import make_manifest
+from embedtopics.batch._rows import Columns
+from embedtopics.batch._run import plan_batch, read_counts, run_batch
 from embedtopics.errors import CorruptFileError
 from tests.batch.test_batch import EMBED, in_this_process
 from tests.factories import refuses

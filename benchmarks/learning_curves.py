@@ -58,7 +58,7 @@ def _confusion(name: str, n: int) -> dict[str, dict[str, int]]:
 
 def _provoked(quick: bool) -> dict[str, dict[str, Any]]:
     """Train five times, each time in the way of one kind."""
-    from embedtopics.training import read_report
+    from embedtopics.training import TrainingReport
 
     data = _distinct(sts_training_pairs())
     order = np.random.default_rng(0).permutation(len(data["labels"]))
@@ -78,7 +78,7 @@ def _provoked(quick: bool) -> dict[str, dict[str, Any]]:
                 },
             }  # fmt: skip
             train(Path(name), job)
-            report = read_report(Path(name) / "tuned")
+            report = TrainingReport.load(Path(name) / "tuned")
         print(f"  {kind}: {report.diagnosis.verdict}", file=sys.stderr)
         columns = report.curves.to_frame().round(6).to_dict("list")
         table = {

@@ -139,11 +139,11 @@ class _Teacher:
 def _student(teacher: _Teacher, texts: list[str], n_learned: int) -> tuple[np.ndarray, float]:
     """Return vectors by a student of the first texts by their content, and seconds."""
     from embedtopics import Corpus
-    from embedtopics.training import fit_static_student
+    from embedtopics.training import distill
 
     began = time.process_time()
     some = Corpus(texts).document_texts()[:n_learned]
-    made = fit_static_student(teacher, some, show_progress=False)
+    made = distill(teacher, some, method="texts", show_progress=False)
     vectors = made.encode(texts, show_progress=False)
     return vectors, time.process_time() - began + teacher.seconds * n_learned / len(texts)
 

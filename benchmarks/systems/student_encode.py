@@ -29,11 +29,13 @@ def make(kind: str, folder: Path, content: dict[str, Any]) -> dict[str, Any]:
     from embedtopics.training import distill
 
     if kind == "student":
-        from embedtopics.training import fit_static_student
-
         teacher = SentenceEncoder(TEACHER, precision="int8", local_files_only=True)
-        student = fit_static_student(
-            teacher, content["titles"], general=content["general"], show_progress=False
+        student = distill(
+            teacher,
+            content["titles"],
+            method="texts",
+            general=content["general"],
+            show_progress=False,
         )
         student.save(folder / kind)
         names = ("n_words", "agreement_distilled", "agreement")
@@ -41,7 +43,7 @@ def make(kind: str, folder: Path, content: dict[str, Any]) -> dict[str, Any]:
     else:
         teacher = SentenceEncoder(TEACHER, precision="float32", local_files_only=True)
         words = content["titles"] if kind == "distilled with words" else None
-        distill(teacher, vocabulary_from=words, show_progress=False).save(folder / kind)
+        distill(teacher, words, show_progress=False).save(folder / kind)
         more = {}
     return {"seconds": round(time.monotonic() - began, 1), **more}
 

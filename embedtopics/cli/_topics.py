@@ -129,10 +129,10 @@ def _find_topics(
 def _student_of(corpus: Corpus, n: int, teacher: BaseEncoder, folder: Path) -> BaseEncoder:
     """Train a static student on the vectors of some texts; its folder serves new texts."""
     from embedtopics.encoders import StaticEncoder
-    from embedtopics.training import fit_static_student
+    from embedtopics.training import distill
 
     rows = corpus.distinct().first_rows[:n].tolist()  # ordered by content hash: a fair sample
-    fit_static_student(teacher, [corpus.texts[row] for row in rows]).save(folder)
+    distill(teacher, [corpus.texts[row] for row in rows], method="texts").save(folder)
     typer.echo(f"new texts need the encoder in {folder}", err=True)
     return StaticEncoder(folder)
 

@@ -195,7 +195,7 @@ def read_folder(
     from embedtopics import training
 
     show.check_target(report, show.PAGE, "--report")
-    print_report(training.read_report(folder), folder, page=report)
+    print_report(training.TrainingReport.load(folder), folder, page=report)
 
 
 def _read(path: Path, options: TrainOptions, kind: str) -> Examples:

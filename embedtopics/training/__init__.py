@@ -3,6 +3,9 @@
 from embedtopics._utils.public import attach
 
 MOVED = {
+    "fit_static_student": 'et.training.distill(encoder, texts, method="texts")',
+    "read_report": "et.training.TrainingReport.load",
+    "split": "et.training.train_test_split",
     "fit_nli": 'et.training.fit(encoder, examples, kind="nli", out=...)',
     "fit_pairs": 'et.training.fit(encoder, examples, kind="pairs", out=...)',
     "fit_sts": 'et.training.fit(encoder, examples, kind="graded", out=...)',

@@ -2,13 +2,12 @@ from . import results as results
 from ._compare import compare_before_after as compare_before_after
 from ._distill import distill as distill
 from ._examples import Examples as Examples
-from ._examples import read_examples as read_examples
 from ._fit import fit as fit
 from ._pairs import make_pairs as make_pairs
 from ._pairs import mine_hard_negatives as mine_hard_negatives
-from ._report import read_report as read_report
+from ._reading import read_examples as read_examples
 from ._settings import TrainingSettings as TrainingSettings
 from ._split import overlap as overlap
-from ._split import split as split
-from ._student import fit_static_student as fit_static_student
+from ._split import train_test_split as train_test_split
 from ._wrapping import to_sentence_transformer as to_sentence_transformer
+from .results import TrainingReport as TrainingReport

@@ -1,204 +1,90 @@
-"""Distil a static encoder: encode each token alone, reduce the dimensions, weight by frequency."""
+"""Distil a static encoder from an encoder's vectors of tokens, or of whole texts."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy.sparse import csr_matrix, vstack
-
-from embedtopics._utils.checks import optional_count
-from embedtopics._utils.machine import one_blas_thread
-from embedtopics.corpus._corpus import Corpus, require_text
-from embedtopics.encoders._base import readable, slabs
-from embedtopics.encoders._registry import resolve_exact
-from embedtopics.encoders.static._encoder import StaticEncoder, TokenReader
-from embedtopics.encoders.static._vocabulary import Vocabulary, add_words, plain_vocabulary
+from embedtopics._utils.checks import checked_choice
+from embedtopics.encoders.static._encoder import StaticEncoder
 from embedtopics.errors import InputError
-from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.training._student import distill_texts
+from embedtopics.training._tokens import distill_tokens
 
-COEFFICIENTS = {"zipf": 3e-5, "corpus": 3e-4}
-"""Coefficient a of the weights, by the source of the probabilities."""
-
-MOST_WORDS, MIN_COUNT = 10_000, 5
-"""Maximum number of added words, and minimum count of each."""
-
-PRIOR_TOKENS = 1_000_000
-"""Weight of Zipf's law, in tokens, relative to the counts of a corpus."""
-
-_WORD = re.compile(r"(?=.*[^\W\d_])\w{2,}")
-"""Words that can be added: letters, digits and marks, with at least one letter."""
-
-_EVERY_WORD = 10_000_000
-_OTHER = "\0"
-"""Token of words that are not frequent; it cannot occur in texts."""
-
-
-def frequent_split_words(
-    vocabulary: Vocabulary, texts: Sequence[str], *, max_words: int, min_count: int
-) -> list[str]:
-    """Return the frequent words of a corpus that the tokenizer splits, most frequent first."""
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-    from tokenizers.trainers import WordLevelTrainer
-
-    parsed = vocabulary.parsed
-    normal = (lambda word: word) if parsed.normalizer is None else parsed.normalizer.normalize_str
-    reader = Tokenizer(WordLevel(unk_token=_OTHER))
-    reader.normalizer, reader.pre_tokenizer = parsed.normalizer, parsed.pre_tokenizer
-    trainer = WordLevelTrainer(
-        vocab_size=_EVERY_WORD, min_frequency=min_count, show_progress=False,
-        special_tokens=[_OTHER],
-    )  # fmt: skip
-    reader.train_from_iterator((readable(text) for text in texts), trainer=trainer)
-    numbered = reader.get_vocab()
-    decoder = None if vocabulary.is_word_piece else parsed.decoder
-    raw = sorted(numbered, key=numbered.__getitem__)
-    decoded = raw if decoder is None else [decoder.decode([word]).strip() for word in raw]
-    words = [w for w in dict.fromkeys(decoded) if _WORD.fullmatch(w) and normal(w) == w]
-    encodings = parsed.encode_batch_fast(words, add_special_tokens=False)
-    is_split = [len(each) > 1 or each.ids == [vocabulary.unknown] for each in encodings]
-    return [word for word, split in zip(words, is_split, strict=True) if split][:max_words]
-
-
-def bags_of(
-    vocabulary: Vocabulary, texts: Sequence[str], max_length: int | None = None
-) -> csr_matrix:
-    """Return how often each text holds each token, float32 of shape (n_texts, n_tokens)."""
-    reader = TokenReader(vocabulary.parsed, max_length, by_characters=False)
-    counts: csr_matrix = vstack([reader.read(slab).tokens for slab in slabs(texts)], "csr")
-    counts.sum_duplicates()
-    return counts
-
-
-def token_probabilities(
-    n_tokens: int, counts: Int64Array | None = None, n_counted: int = 0
-) -> Float64Array:
-    """Return probabilities of tokens by Zipf's law, joined to `counts` of `n_counted` tokens."""
-    zipf: Float64Array = 1.0 / np.arange(2, n_tokens + 2)
-    zipf /= zipf.sum()
-    if counts is None:
-        return zipf
-    joined: Float64Array = (counts + PRIOR_TOKENS * zipf) / (n_counted + PRIOR_TOKENS)
-    return joined
-
-
-def principal_axes(products: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Return eigenvalues of ``rows.T @ rows``, descending, and eigenvectors of fixed sign."""
-    # On one thread: the order in which BLAS sums depends on how many it has.
-    with one_blas_thread():
-        values, axes = np.linalg.eigh(products)
-    axes = axes[:, ::-1]
-    axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1, 1)
-    return np.clip(values[::-1], 0, None), axes
-
-
-def project(rows: Any, axes: Any) -> Any:
-    """Return ``rows @ axes``, by BLAS on one thread."""
-    with one_blas_thread():
-        return np.asarray(rows @ axes)
+METHODS = ("tokens", "texts")
 
 
 def distill(
     encoder: Any,
+    texts: Any = None,
     *,
-    vocabulary_from: Any = None,
+    method: str = "tokens",
+    general: Any = None,
     dimensions: int | None = 256,
     show_progress: bool | None = None,
 ) -> StaticEncoder:
-    """Make a static encoder from a sentence encoder in about a minute.
+    """Make a static encoder: a table of token vectors, which reads 10,000 texts a second and more.
 
-    Each token of the tokenizer is encoded alone, as in model2vec. The vectors are reduced to their
-    principal components and weighted by smooth inverse frequency, a / (a + p(token)) (Arora, Liang
-    and Ma 2017, equation 3), so that rare words dominate the mean over a text. The constants were
-    best on the development part of the STS benchmark with all-MiniLM-L6-v2.
+    By "tokens", each token of the tokenizer is encoded alone, as in model2vec, in about a minute.
+    The vectors are reduced to their principal components and weighted by smooth inverse frequency,
+    a / (a + p(token)) (Arora, Liang and Ma 2017, equation 3), so that rare words dominate the mean
+    over a text.
+
+    By "texts", the encoder also encodes each text once, and the table is fitted to these vectors:
+    it has the least squared distance of the texts' vectors to the encoder's, with a penalty on the
+    distance to the table of tokens (ridge regression). The static encoder learns from its texts:
+    leave test texts out of `texts` and `general`, or test scores are too high.
 
     Parameters
     ----------
     encoder : SentenceEncoder, CachedEncoder, or the name or folder of a checkpoint
-        Encoder whose checkpoint has a tokenizer.json.
-    vocabulary_from : Corpus, sequence of str or anything that `Corpus` takes, optional
-        Texts that p is counted in. Up to 10,000 frequent words that the tokenizer would split get
-        their own vectors. By default p is 1 / (rank + 1) in the vocabulary (Zipf's law).
+        Encoder whose checkpoint has a tokenizer.json. For "texts",
+        ``SentenceEncoder(precision="int8")`` is twice as fast on a CPU.
+    texts : Corpus, or what `Corpus` takes, optional
+        Texts in which p is counted. Frequent words that the tokenizer would split, 10,000 or (for
+        "texts") 20,000 at most, get their own vectors. By default p is 1 / (rank + 1) in the
+        vocabulary (Zipf's law). Method "texts" needs them: a few thousand help, a hundred thousand
+        are better.
+    method : {"tokens", "texts"}
+    general : Corpus, or what `Corpus` takes, optional
+        For "texts": other texts to learn from, such as sentences of an encyclopedia. Without them
+        the encoder knows only the words of its corpus.
     dimensions : int, optional
-        Maximum number of principal components. None keeps the vectors, without centring.
+        Maximum number of principal components. For "tokens", None keeps the vectors, without
+        centring.
     show_progress : bool, optional
         None shows a progress bar in terminals and notebooks.
 
     Returns
     -------
     StaticEncoder
-        `made_from` records the settings. Tokens that cannot occur in texts, such as padding, have
-        zero vectors.
+        `made_from` records the settings; for "texts" also the agreement, the mean cosine with the
+        encoder's vectors of held-out texts, after the fit and of the table of tokens. Tokens that
+        cannot occur in texts, such as padding, have zero vectors. The same texts in any order and
+        the same versions give the same bits.
 
     Raises
     ------
     InputError
-        If `dimensions` is out of range or the encoder has no tokenizer.json.
+        If `dimensions` is out of range, there are too few texts, or the encoder has no
+        tokenizer.json.
+    ModelLoadError
+        If the encoder cannot be loaded.
 
     References
     ----------
     S. Arora, Y. Liang and T. Ma, "A simple but tough-to-beat baseline for sentence embeddings",
     ICLR 2017.
-
-    Examples
-    --------
-    >>> static = distill("all-MiniLM-L6-v2", vocabulary_from=corpus)  # doctest: +SKIP
-    >>> static.save("minilm-static")  # doctest: +SKIP
+    S. Tulkens and T. van Dongen, "Model2Vec: fast state-of-the-art static embeddings", 2024, and
+    its Tokenlearn, which fits token means to an encoder's vectors too.
     """
-    optional_count(dimensions, "dimensions")
-    encoder = resolve_exact(encoder)
-    tokenizer = encoder.tokenizer_json
-    if tokenizer is None:
-        raise InputError("encoder", "a SentenceEncoder, which shows its tokenizer", encoder)
-    vocabulary = plain_vocabulary(tokenizer)
-    source, counts = "zipf", None
-    made_from = {
-        "method": "distillation",
-        "encoder": Path(encoder.name).name,
-        "encoder_fingerprint": encoder.fingerprint,
-    }
-    if vocabulary_from is not None:
-        corpus = Corpus.of(vocabulary_from)
-        require_text(corpus)
-        texts = corpus.document_texts()
-        words = frequent_split_words(vocabulary, texts, max_words=MOST_WORDS, min_count=MIN_COUNT)
-        vocabulary = add_words(vocabulary, words)
-        bags = bags_of(vocabulary, texts)
-        summed = np.bincount(bags.indices, bags.data, minlength=bags.shape[1])
-        source, counts = "corpus", summed.astype(np.int64)
-        made_from |= {
-            "n_texts": len(texts), "n_tokens": int(counts.sum()), "n_words": len(words),
-            "min_count": MIN_COUNT,
-        }  # fmt: skip
-    rows = vocabulary.rows_with_text()
-    alone = [vocabulary.surfaces[row] for row in rows]
-    vectors = np.asarray(encoder.encode(alone, show_progress=show_progress), dtype=np.float64)
-    explained = None
-    if dimensions is not None:
-        vectors = vectors - vectors.mean(axis=0)
-        variances, axes = principal_axes(project(vectors.T, vectors))
-        n_axes = min(dimensions, vectors.shape[1], max(1, len(vectors) - 1))
-        total = variances.sum()
-        explained = round(float(variances[:n_axes].sum() / total) if total > 0 else 1.0, 4)
-        vectors = project(vectors, axes[:, :n_axes])
-    coefficient = COEFFICIENTS[source]
-    if counts is None:
-        p = token_probabilities(len(rows))
-    else:
-        p = token_probabilities(len(rows), counts[rows], counts[rows].sum())
-    table = np.zeros((len(vocabulary.surfaces), vectors.shape[1]), dtype=np.float32)
-    table[rows] = vectors * (coefficient / (coefficient + p))[:, None]
-    made_from |= {
-        "dimensions": int(vectors.shape[1]),
-        "explained_variance": explained,
-        "sif_coefficient": coefficient,
-        "probabilities": source,
-    }
-    return StaticEncoder.from_arrays(
-        table, vocabulary.tokenizer, name=f"static {made_from['encoder']}",
-        languages=encoder.languages, made_from=made_from,
-    )  # fmt: skip
+    checked_choice(method, "method", METHODS)
+    if method == "texts":
+        if texts is None:
+            raise InputError("texts", 'given for method="texts"', None)
+        return distill_texts(
+            encoder, texts, general=general, dimensions=dimensions, show_progress=show_progress
+        )
+
+    if general is not None:
+        raise InputError("general", 'left out for method="tokens"', remedy='pass method="texts"')
+    return distill_tokens(encoder, texts, dimensions=dimensions, show_progress=show_progress)

@@ -14,7 +14,8 @@ from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.results import Decision
-from embedtopics.training._examples import Examples, read_examples
+from embedtopics.training._examples import Examples
+from embedtopics.training._reading import read_examples
 from embedtopics.training._settings import TrainingSettings, require_libraries, settings_of
 from embedtopics.training._split import (
     LEAST_HELD_OUT,
@@ -22,7 +23,7 @@ from embedtopics.training._split import (
     overlap,
     refuse_overlap,
     require_size,
-    split,
+    train_test_split,
 )
 from embedtopics.training.results import Change, TrainingReport
 from embedtopics.training.trainer._checkpoints import (
@@ -290,7 +291,9 @@ def _training_and_validation(
     for name, examples in sets.scored.items():
         decisions += refuse(learned, examples, what=name)
     if sets.validation is None:
-        learned, validation = split(learned, HELD_OUT, job.settings.random_state)
+        learned, validation = train_test_split(
+            learned, HELD_OUT, random_state=job.settings.random_state
+        )
         text = f"{len(validation):,} of the examples were held out for validation."
         decisions.append(Decision("training", "held_out", len(validation), text))
     else:

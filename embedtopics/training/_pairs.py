@@ -23,7 +23,8 @@ from embedtopics.evaluation._pairs import row_dots
 from embedtopics.neighbors._graph import nearest, unit_rows
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.results import Decision, counted
-from embedtopics.training._examples import Examples, read_examples, text_key
+from embedtopics.training._examples import Examples, text_key
+from embedtopics.training._reading import read_examples
 
 Pair = tuple[str, str, int]
 """Anchor, positive, and the row of the anchor."""
@@ -37,7 +38,7 @@ _GUARDS = {
 
 
 def make_pairs(
-    corpus: Any, *, most_per_document: int = 5, least_words: int = 5, random_state: Any = 42
+    corpus: Any, *, max_per_document: int = 5, min_words: int = 5, random_state: Any = 0
 ) -> Examples:
     """Make training pairs of sentences that follow one another in a document.
 
@@ -46,9 +47,9 @@ def make_pairs(
     Parameters
     ----------
     corpus : Corpus, or what `Corpus.of` takes
-    most_per_document : int
+    max_per_document : int
         Maximum number of pairs of a document; of more, a random sample is taken.
-    least_words : int
+    min_words : int
         Fewest words of each sentence.
     random_state : int, Generator or None
 
@@ -63,8 +64,8 @@ def make_pairs(
     InputError
         If there is no pair.
     """
-    checked_count(most_per_document, "most_per_document")
-    checked_count(least_words, "least_words")
+    checked_count(max_per_document, "max_per_document")
+    checked_count(min_words, "min_words")
     corpus, seed = Corpus.of(corpus), resolve_seed(random_state)
 
     def digest(pair: tuple[str, str]) -> bytes:
@@ -80,10 +81,10 @@ def make_pairs(
     candidates: list[Pair] = []
     n_without = n_more = 0
     for document, row in enumerate(documents.first_rows.tolist()):
-        pairs = _neighbors(texts[document], least_words)
+        pairs = _neighbors(texts[document], min_words)
         n_without += not pairs
-        n_more += max(0, len(pairs) - most_per_document)
-        drawn = sorted(pairs, key=digest)[:most_per_document]
+        n_more += max(0, len(pairs) - max_per_document)
+        drawn = sorted(pairs, key=digest)[:max_per_document]
         candidates += [(first, second, row) for first, second in drawn]
     pair_of: dict[tuple[str, str], Pair] = {}
     n_same = n_repeated = 0
@@ -95,8 +96,8 @@ def make_pairs(
         n_repeated += one != other and both in pair_of
         if one != other:
             pair_of.setdefault(both, (anchor, positive, row))
-    without = f"documents have no two consecutive sentences of {least_words} words."
-    more = f"pairs exceeded the maximum of {most_per_document} per document and were left out."
+    without = f"documents have no two consecutive sentences of {min_words} words."
+    more = f"pairs exceeded the maximum of {max_per_document} per document and were left out."
     decisions = [
         decision
         for name, n, message in (
@@ -123,10 +124,10 @@ def make_pairs(
     )
 
 
-def _neighbors(text: str, least_words: int) -> list[tuple[str, str]]:
+def _neighbors(text: str, min_words: int) -> list[tuple[str, str]]:
     ends = [*sentence_starts(text), len(text)]
     sentences = [normalize_text(text[a:b]) for a, b in itertools.pairwise(ends)]
-    is_long = {each: len(_WORD.findall(each)) >= least_words for each in sentences}
+    is_long = {each: len(_WORD.findall(each)) >= min_words for each in sentences}
     return [both for both in itertools.pairwise(sentences) if is_long[both[0]] and is_long[both[1]]]
 
 

@@ -79,25 +79,7 @@ def add_unchecked(folder: Path, names: Iterable[str]) -> None:
 
 
 def read_report(folder: str | Path) -> TrainingReport:
-    """Read the report of the training run of an encoder.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Folder of the encoder.
-
-    Returns
-    -------
-    TrainingReport
-        Report with the values that were written.
-
-    Raises
-    ------
-    InputError
-        If there is no report.
-    CorruptFileError
-        If it is damaged, or written by a newer version.
-    """
+    """Read the report of the training run of an encoder; see `TrainingReport.load`."""
     place = Path(folder).expanduser() / FOLDER
     if not place.is_dir():
         raise InputError("folder", "one with the report of a training run", str(folder))

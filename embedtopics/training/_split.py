@@ -25,8 +25,12 @@ def in_order(examples: Examples) -> Int64Array:
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
-def split(
-    examples: Examples, share: float = 0.1, random_state: Any = 42, *, least: int = LEAST_HELD_OUT
+def train_test_split(
+    examples: Examples,
+    test_size: float = 0.1,
+    *,
+    min_size: int = LEAST_HELD_OUT,
+    random_state: Any = 0,
 ) -> tuple[Examples, Examples]:
     """Hold out part of the examples, so that no text is on both sides.
 
@@ -36,29 +40,32 @@ def split(
     Parameters
     ----------
     examples : Examples
-    share : float
+    test_size : float
         Share of the examples to hold out, between 0 and 1.
+    min_size : int
+        Fewest examples that may be held out.
     random_state : int, Generator or None
         The same integer holds out the same examples, in any order of the rows.
-    least : int
-        Fewest examples that may be held out.
 
     Returns
     -------
-    train, held_out : Examples
+    train, test : Examples
         Both in their order; their `decisions` report the share that was reached.
 
     Raises
     ------
     InputError
-        If fewer than `least` can be held out, because examples are few or share texts.
+        If fewer than `min_size` can be held out, because examples are few or share texts.
     """
-    checked_between(share, "share", 0, 1)
+    if not isinstance(examples, Examples):
+        remedy = "read them: et.training.read_examples(source, kind)"
+        raise InputError("examples", "Examples", examples, remedy)
+    checked_between(test_size, "test_size", 0, 1)
     seed = resolve_seed(random_state)
-    checked_count(least, "least", 1)
+    checked_count(min_size, "min_size", 1)
     groups, order = _connected(examples, seed)
     sizes = np.bincount(groups, minlength=len(order))
-    n_wanted = round(share * len(examples))
+    n_wanted = round(test_size * len(examples))
     left = min(n_wanted, len(examples) - 1)
     is_held = np.zeros(len(order), dtype=bool)
     for group in order.tolist():
@@ -67,7 +74,7 @@ def split(
             left -= int(sizes[group])
     is_held_out = is_held[groups]
     n_held, largest = int(is_held_out.sum()), int(sizes.max(initial=0))
-    if n_held < least:
+    if n_held < min_size:
         together = ""
         if largest > max(n_wanted, 1):
             mined = "; split pairs before negatives are mined" * (examples.kind == "triplets")
@@ -75,8 +82,8 @@ def split(
         source = examples.source or "examples"
         got = f"{n_held} of {len(examples):,} from {source}{together}"
         remedy = "give more examples, or a file to validate on"
-        enough = f"large enough to hold out {least} examples or more"
-        raise InputError("share", enough, found=got, remedy=remedy)
+        enough = f"large enough to hold out {min_size} examples or more"
+        raise InputError("test_size", enough, found=got, remedy=remedy)
     message = (
         f"{n_held:,} of {len(examples):,} examples ({n_held / len(examples):.1%}) were held out; "
         f"no text is on both sides. Examples fall into {len(order):,} groups that share texts, the "
@@ -87,11 +94,11 @@ def split(
     return train.noting(decision), rest.noting(decision)
 
 
-def require_size(examples: Examples, least: int = LEAST_HELD_OUT) -> None:
-    """Refuse a validation set of fewer than `least` examples."""
-    if len(examples) < least:
+def require_size(examples: Examples, min_size: int = LEAST_HELD_OUT) -> None:
+    """Refuse a validation set of fewer than `min_size` examples."""
+    if len(examples) < min_size:
         got = f"{len(examples)} from {examples.source or 'examples'}"
-        raise InputError("validation", f"of {least} examples or more", found=got)
+        raise InputError("validation", f"of {min_size} examples or more", found=got)
 
 
 def _connected(examples: Examples, seed: int) -> tuple[Int64Array, Int64Array]:

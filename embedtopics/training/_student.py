@@ -17,7 +17,7 @@ from embedtopics.encoders.static._encoder import StaticEncoder
 from embedtopics.encoders.static._vocabulary import Vocabulary, add_words, plain_vocabulary
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
-from embedtopics.training._distill import (
+from embedtopics.training._tokens import (
     bags_of,
     frequent_split_words,
     principal_axes,
@@ -45,77 +45,28 @@ SMALLEST = 1e-6
 """Length below which a text's sum of vectors is not scaled up any further."""
 
 
-def fit_static_student(
-    teacher: Any,
+def distill_texts(
+    encoder: Any,
     texts: Any,
     *,
     general: Any = None,
-    dimensions: int = 256,
+    dimensions: int | None = 256,
     show_progress: bool | None = None,
 ) -> StaticEncoder:
-    """Fit a static encoder, a table of token vectors, to a transformer's vectors of texts.
-
-    A static encoder reads tens of thousands of texts per second. `distill` uses the teacher's
-    vectors of single tokens. A student uses its vectors of whole texts: the table has the least
-    squared distance of the texts' vectors to the teacher's, with a penalty on the distance to the
-    distilled table (ridge regression). Frequent words that the teacher's tokenizer splits get
-    separate vectors. The teacher encodes each text once.
-
-    A student learns from its texts. Leave test texts out of `texts` and `general`; otherwise test
-    scores are too high.
-
-    Parameters
-    ----------
-    teacher : SentenceEncoder, CachedEncoder, or the name or folder of a checkpoint
-        Its checkpoint needs a tokenizer.json. ``SentenceEncoder(precision="int8")`` is
-        twice as fast on a CPU.
-    texts : Corpus, or what `Corpus.of` takes
-        A few thousand texts help; a hundred thousand are better.
-    general : the same, optional
-        Other texts to learn from, such as sentences of an encyclopedia. Without them, the student
-        knows only the words of its corpus.
-    dimensions : int
-        Maximum number of principal components of the teacher's vectors.
-    show_progress : bool, optional
-        None shows a progress bar in a terminal or notebook.
-
-    Returns
-    -------
-    StaticEncoder
-        `made_from` records the texts and the agreement: the mean cosine with the teacher's vectors
-        of held-out texts, after the fit and of the distilled table. The same texts in any order
-        and the same versions give the same bits.
-
-    Raises
-    ------
-    InputError
-        If there are too few texts, or the teacher has no fast tokenizer.
-    ModelLoadError
-        If the teacher cannot be loaded.
-
-    References
-    ----------
-    S. Tulkens and T. van Dongen, "Model2Vec: fast state-of-the-art static embeddings", 2024, and
-    its Tokenlearn, which fits token means to a teacher's vectors too.
-
-    Examples
-    --------
-    >>> student = fit_static_student("all-MiniLM-L6-v2", titles)  # doctest: +SKIP
-    >>> student.save("minilm-of-titles")  # doctest: +SKIP
-    """
+    """Fit a static encoder to an encoder's vectors of whole texts; see `distill`."""
     checked_count(dimensions, "dimensions")
-    encoder = resolve_exact(teacher, cached=True)
-    if encoder.tokenizer_json is None:
-        raise InputError("teacher", "a SentenceEncoder with a tokenizer.json", teacher)
+    teacher = resolve_exact(encoder, cached=True)
+    if teacher.tokenizer_json is None:
+        raise InputError("encoder", "a SentenceEncoder with a tokenizer.json", encoder)
     documents, n_corpus = _distinct(texts, general)
     is_held = np.arange(len(documents)) % max(HELD_OUT, len(documents) // MOST_HELD_OUT) == 0
     learned = [text for text, is_out in zip(documents, is_held, strict=True) if not is_out]
-    plain = plain_vocabulary(encoder.tokenizer_json)
+    plain = plain_vocabulary(teacher.tokenizer_json)
     words = frequent_split_words(plain, learned, max_words=MOST_WORDS, min_count=MIN_COUNT)
     vocabulary = add_words(plain, words)
     # Tokens beyond the teacher's limit did not influence its vector of the text.
-    bags = bags_of(vocabulary, documents, encoder.max_length)
-    vectors = _encode(encoder, documents, show_progress)
+    bags = bags_of(vocabulary, documents, teacher.max_length)
+    vectors = _encode(teacher, documents, show_progress)
     is_read = (np.diff(bags.indptr) > 0) & vectors.any(axis=1)
     training, held = np.flatnonzero(is_read & ~is_held), np.flatnonzero(is_read & is_held)
     if len(training) < FEWEST_TEXTS // 2 or not len(held):
@@ -125,16 +76,16 @@ def fit_static_student(
     variances, components = principal_axes(project(units.T, units))
     axes: FloatArray = components[:, :dimensions].astype(np.float32)
     targets = _unit(project(vectors, axes))
-    start = _start_table(encoder, vocabulary, bags[training], axes, show_progress)
+    start = _start_table(teacher, vocabulary, bags[training], axes, show_progress)
     table = fit_table(start, bags[training], targets[training])
     before, after = (_agreement(bags[held], one, targets[held]) for one in (start, table))
     # Others need only the last part of a folder's path; on the hub, the owner belongs to the name.
-    is_folder = encoder.transformer is None or encoder.transformer.source == "path"
-    name = Path(encoder.name).name if is_folder else encoder.name
+    is_folder = teacher.transformer is None or teacher.transformer.source == "path"
+    name = Path(teacher.name).name if is_folder else teacher.name
     made_from = {
         "method": "static student",
         "encoder": name,
-        "encoder_fingerprint": encoder.fingerprint,
+        "encoder_fingerprint": teacher.fingerprint,
         "n_texts": int((~is_held[:n_corpus]).sum()),
         "n_general": int((~is_held[n_corpus:]).sum()),
         "n_unread": int((~is_read).sum()),
@@ -145,7 +96,7 @@ def fit_static_student(
         "agreement_distilled": round(before, 4),
     }
     return StaticEncoder.from_arrays(
-        table, vocabulary.tokenizer, name=f"student {name}", languages=encoder.languages,
+        table, vocabulary.tokenizer, name=f"student {name}", languages=teacher.languages,
         made_from=made_from,
     )  # fmt: skip
 
@@ -161,7 +112,7 @@ def _distinct(texts: Any, general: Any) -> tuple[list[str], int]:
         require_text(mix)
         documents |= dict.fromkeys(mix.document_texts())
     if len(documents) < FEWEST_TEXTS:
-        remedy = "give more texts, or use distill(), which needs none"
+        remedy = 'give more texts, or pass method="tokens", which needs none'
         raise InputError("texts", f"{FEWEST_TEXTS} or more", len(documents), remedy)
     return list(documents), n_corpus
 
@@ -172,7 +123,7 @@ def _encode(teacher: BaseEncoder, texts: list[str], show_progress: bool | None) 
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         actual = f"another number for {texts[int(np.argmin(finite))][:60]!r}"
-        raise InputError("teacher", "one of finite vectors", found=actual)
+        raise InputError("encoder", "one of finite vectors", found=actual)
     return vectors
 
 

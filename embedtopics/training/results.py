@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embedtopics.errors import InputError
@@ -181,6 +182,31 @@ class TrainingReport:
     examples_per_second: float
     decisions: tuple[Decision, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> TrainingReport:
+        """Load the report of a training run.
+
+        Parameters
+        ----------
+        folder : path
+            Folder of the trained encoder.
+
+        Returns
+        -------
+        TrainingReport
+            With the values that were written.
+
+        Raises
+        ------
+        InputError
+            If there is no report.
+        CorruptFileError
+            If it is damaged, or written by a newer version.
+        """
+        from embedtopics.training._report import read_report
+
+        return read_report(Path(folder))
 
     @property
     def encoder(self) -> Encoder:

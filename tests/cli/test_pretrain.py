@@ -25,7 +25,7 @@ def test_reads_texts_and_says_what_came_of_it(tiny_bert, articles, tmp_path):
         "--out", out, *QUICK, "--corpus", articles, "--classes", "kind",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    report = training.read_report(out)
+    report = training.TrainingReport.load(out)
     assert report.objective == "masked language model: WholeWordMasking"
     assert {change.task for change in report.before_after} == {"held-out texts", "corpus"}
     printed = " ".join(done.stdout.split())
@@ -59,7 +59,7 @@ def test_words_are_added_before(tiny_bert, articles, tmp_path):
     named = training.compare_before_after(
         str(tiny_bert), tmp_path / "out", corpus=table["body"].tolist(), labels=list(table["kind"])
     )
-    reported = training.read_report(tmp_path / "out").before_after
+    reported = training.TrainingReport.load(tmp_path / "out").before_after
     assert {c.metric: c.before for c in reported if c.task == "corpus"} == {
         c.metric: c.before for c in named
     }

@@ -60,7 +60,7 @@ def test_trains_on_graded_pairs_and_reads_the_report_again(tiny_bert, pairs_file
         "--test", test, "--report", figure,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    report = training.read_report(out)
+    report = training.TrainingReport.load(out)
     assert report.settings["epochs"] == 1 and report.settings["batch_size"] == 16
     assert {change.task for change in report.before_after} == {"test"}
     printed = " ".join(done.stdout.split())
@@ -93,7 +93,7 @@ def test_trains_on_graded_pairs_and_reads_the_report_again(tiny_bert, pairs_file
     # A finished encoder is replaced only where that is asked for.
     again = ("train", "sts", pairs_file, *STS, "--encoder", tiny_bert, *QUICK, "--out", moved)
     assert "--overwrite" in refused(*again)
-    assert training.read_report(moved).settings == report.settings
+    assert training.TrainingReport.load(moved).settings == report.settings
 
 
 @pytest.fixture()

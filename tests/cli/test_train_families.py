@@ -37,7 +37,7 @@ def train(tiny_bert, tmp_path):
         assert done.exit_code == 0, done.output
         assert resolve_encoder(out).encode(["red light", "river"]).shape[0] == 2
         assert not out.with_name(f"{out.name}.training").exists()
-        report = training.read_report(out)
+        report = training.TrainingReport.load(out)
         assert f"verdict: {report.diagnosis.verdict}" in done.stdout
         return done, report
 

@@ -12,8 +12,8 @@ from embedtopics import Corpus, SentenceEncoder
 from embedtopics.encoders._base import unit_vectors
 from embedtopics.encoders.static._vocabulary import add_words, plain_vocabulary
 from embedtopics.errors import InputError
-from embedtopics.training import _distill, distill
-from embedtopics.training._distill import frequent_split_words
+from embedtopics.training import _tokens, distill
+from embedtopics.training._tokens import frequent_split_words
 from tests.factories import refuses
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -28,13 +28,13 @@ TEXTS = [
 @pytest.fixture
 def unweighted(monkeypatch):
     """Let every token weigh the same."""
-    monkeypatch.setattr(_distill, "COEFFICIENTS", {"zipf": 1e15, "corpus": 1e15})
+    monkeypatch.setattr(_tokens, "COEFFICIENTS", {"zipf": 1e15, "corpus": 1e15})
 
 
 @pytest.fixture
 def few_counts(monkeypatch):
     """Let words of a small corpus be added."""
-    monkeypatch.setattr(_distill, "MIN_COUNT", 2)
+    monkeypatch.setattr(_tokens, "MIN_COUNT", 2)
 
 
 def vocabulary_of(encoder):
@@ -65,7 +65,7 @@ def test_components_and_weights_by_a_library(tiny_encoder, monkeypatch, unweight
     from sklearn.decomposition import PCA
 
     plain = distill(tiny_encoder, dimensions=None)
-    monkeypatch.setitem(_distill.COEFFICIENTS, "zipf", 0.01)
+    monkeypatch.setitem(_tokens.COEFFICIENTS, "zipf", 0.01)
     static = distill(tiny_encoder, dimensions=4)
     assert static.made_from["encoder_fingerprint"] == tiny_encoder.fingerprint
     kept = [place for place, token in enumerate(vocabulary_of(plain)) if token not in SPECIALS]
@@ -82,14 +82,14 @@ def test_components_and_weights_by_a_library(tiny_encoder, monkeypatch, unweight
 def test_the_same_bits_every_time(tiny_encoder, few_counts):
     from threadpoolctl import threadpool_limits
 
-    first = distill(tiny_encoder, vocabulary_from=TEXTS)
+    first = distill(tiny_encoder, TEXTS)
     with threadpool_limits(limits=1):
-        again = distill(tiny_encoder, vocabulary_from=TEXTS[::-1])
+        again = distill(tiny_encoder, TEXTS[::-1])
     assert again.fingerprint == first.fingerprint
 
 
 def test_words_of_a_corpus_get_rows(tiny_encoder, few_counts, unweighted):
-    static = distill(tiny_encoder, vocabulary_from=TEXTS, dimensions=None)
+    static = distill(tiny_encoder, TEXTS, dimensions=None)
     assert vocabulary_of(static)[-3:] == ("covid", "crowd", "wave")
     assert static.made_from["n_words"] == 3
     for word in ("covid", "crowd", "wave"):
@@ -126,16 +126,16 @@ def test_byte_level_tokenizers(tiny_roberta, few_counts):
         assert after.encode(text).ids == before.encode(text).ids
     expected = [*before.encode("the").ids, after.token_to_id("café"), *before.encode(" the").ids]
     assert after.encode("the café the").ids == expected
-    static = distill(SentenceEncoder(tiny_roberta), vocabulary_from=texts)
+    static = distill(SentenceEncoder(tiny_roberta), texts)
     assert vocabulary_of(static)[-2:] == ("wave", "café")
 
 
 def test_probabilities_of_a_corpus(tiny_encoder, monkeypatch, unweighted):
     """By hand: counts of the corpus, and Zipf's law as a million tokens more."""
     corpus = Corpus(["the cat", "the dog", ""])
-    plain = distill(tiny_encoder, dimensions=None, vocabulary_from=corpus)
-    monkeypatch.setitem(_distill.COEFFICIENTS, "corpus", 0.5)
-    static = distill(tiny_encoder, dimensions=None, vocabulary_from=corpus)
+    plain = distill(tiny_encoder, corpus, dimensions=None)
+    monkeypatch.setitem(_tokens.COEFFICIENTS, "corpus", 0.5)
+    static = distill(tiny_encoder, corpus, dimensions=None)
     kept = [place for place, token in enumerate(vocabulary_of(plain)) if token not in SPECIALS]
     zipf = 1 / np.arange(2, len(kept) + 2)
     counts = {"the": 2, "cat": 1, "dog": 1}
@@ -164,7 +164,7 @@ def test_bad_input_is_refused(tiny_encoder):
     with refuses("dimensions"):
         distill(tiny_encoder, dimensions=0)
     with pytest.raises(InputError, match="text"):
-        distill(tiny_encoder, vocabulary_from=[""])
+        distill(tiny_encoder, [""])
     with refuses("encoder"):
         distill(SimpleNamespace(encode=lambda texts: np.ones((len(texts), 2))))
 

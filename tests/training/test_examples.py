@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.results import Decision
-from embedtopics.training import Examples
+from embedtopics.training import Examples, read_examples
 from tests.factories import refuses
 
 
@@ -87,3 +87,42 @@ def test_the_fingerprint_does_not_depend_on_order(rows, random):
 def test_the_fingerprint_tells_examples_apart(rows, others):
     same = sorted(map(repr, rows)) == sorted(map(repr, others))
     assert (graded(rows).fingerprint == graded(others).fingerprint) == same
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [
+        ("nli", [("a", "b", "entailment"), ("c", "d", "neutral")]),
+        ("graded", [("a", "b", 0.25), ("c", "d", 1.0)]),
+        ("classed", [("a", "b", 0), ("c", "d", 1)]),
+        ("pairs", [("a", "b"), ("c", "d")]),
+        ("triplets", [("a", "b", "c", "d"), ("e", "f", "g", "h")]),
+        ("texts", ["a", "b"]),
+    ],
+)
+def test_a_table_of_examples_is_read_as_the_same_examples(kind, rows):
+    examples = read_examples(rows, kind)
+    table = examples.take([1, 0]).to_frame()
+    assert table.index.tolist() == [1, 0] and table.index.name == "row"
+    assert read_examples(table, kind).fingerprint == examples.fingerprint
+
+
+def test_labels_of_a_classifier_have_a_column_for_each_class():
+    numbers = np.array([[0.0, 1.0], [1.0, 0.0]], np.float32)
+    examples = Examples("labelled", (("a", "b"),), numbers, np.arange(2), ("no", "yes"))
+    assert examples.to_frame().columns.tolist() == ["text", "no", "yes"]
+    assert examples.to_frame()["yes"].tolist() == [1, 0]
+
+
+def test_pairs_with_classes_are_zeros_and_ones():
+    rows = [("a", "b", True), ("c", "d", "0"), ("e", "f", 1.0)]
+    read = read_examples(rows, "classed")
+    assert read.labels.tolist() == [1, 0, 1] and read.labels.dtype == np.int64
+    assert len(read_examples([*rows, ("g", "h", None)], "classed", drop_invalid=True)) == 3
+    with refuses("label") as caught:
+        read_examples([*rows[:2], ("e", "f", 0.5)], "classed")
+    assert 'kind "graded"' in str(caught.value)
+    with refuses("examples"):
+        read_examples([*rows, ("g", "h", None)], "classed")
+    with refuses("label"):
+        read_examples([("a", "b", 1), ("c", "d", 1)], "classed")

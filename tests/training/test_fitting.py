@@ -42,7 +42,7 @@ def test_a_fit_leaves_an_encoder_its_report_and_a_card(tiny_bert, tmp_path, sets
     assert not np.allclose(tuned.encode(corpus), exact_encoder(tiny_bert).encode(corpus))
     assert report.n_steps == 16 and report.best_step > 0 and report.stopped == "finished"
     assert len(report.curves.validation_steps) == 17
-    again = et.training.read_report(folder)
+    again = et.training.TrainingReport.load(folder)
     # A run that finds no topics has no figure for them, and a threshold may be NaN.
     assert same(again.before_after, report.before_after)
     assert same(again.diagnosis, report.diagnosis)

@@ -24,21 +24,21 @@ LONG = "One two three four five."
 
 def test_sentences_that_follow_one_another_are_paired():
     text = "The first has five words. The second has five words. Short one. The last has five too."
-    made = make_pairs([text, LONG, ""], least_words=5)
+    made = make_pairs([text, LONG, ""], min_words=5)
     assert found(made) == [("The first has five words.", "The second has five words.")]
     assert told(made) == {"documents_without_pair": 1, "pairs_made": 1}
-    assert len(make_pairs([text], least_words=2)) == 3
+    assert len(make_pairs([text], min_words=2)) == 3
 
 
 def test_long_documents_do_not_drown_the_others():
     text = " ".join(f"Sentence number {word} is here." for word in "abcdefghijklmnop".upper())
-    every = make_pairs([text], most_per_document=99)
+    every = make_pairs([text], max_per_document=99)
     assert len(every) == 15 and "pairs_beyond_limit" not in told(every)
-    some = make_pairs([text], most_per_document=4)
+    some = make_pairs([text], max_per_document=4)
     assert len(some) == 4 and told(some)["pairs_beyond_limit"] == 11
     assert set(found(some)) < set(found(every))
     draws = {
-        frozenset(found(make_pairs([text], most_per_document=4, random_state=s))) for s in range(9)
+        frozenset(found(make_pairs([text], max_per_document=4, random_state=s))) for s in range(9)
     }
     assert len(draws) == 9
 
@@ -54,7 +54,7 @@ def test_equal_sides_and_repeated_pairs_are_left_out_and_counted():
     ("texts", "options", "parameter"),
     [
         (["a b", "c d"], {}, "corpus"),
-        ([f"{LONG} {LONG} More."], {"most_per_document": 0}, "most_per_document"),
+        ([f"{LONG} {LONG} More."], {"max_per_document": 0}, "max_per_document"),
         ([f"{LONG} {LONG} More."], {"random_state": -1}, "random_state"),
     ],
 )
@@ -81,7 +81,7 @@ def test_pairs_do_not_depend_on_the_order_of_the_rows(number, random):
     for given_rows in (rows, shuffled):
         corpus = Corpus(pd.DataFrame(given_rows), text="text", id="id")
         try:
-            results.append(make_pairs(corpus, least_words=2, most_per_document=2))
+            results.append(make_pairs(corpus, min_words=2, max_per_document=2))
         except InputError:
             results.append(None)
     one, other = results

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from embedtopics._utils.folders import replacing_folder, write_manifest
 from embedtopics.errors import CorruptFileError
-from embedtopics.training import read_report
+from embedtopics.training import TrainingReport
 from embedtopics.training._report import (
     _plain,
     _restored,
@@ -30,13 +30,13 @@ def test_all_values_come_back(tmp_path):
     report = make_report()
     place = write_report(report, tmp_path)
     assert place == tmp_path / "training-report"
-    assert same(report, read_report(tmp_path))
+    assert same(report, TrainingReport.load(tmp_path))
     content = (place / "training.json").read_text()
     json.loads(content, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
     assert (tmp_path / "README.md").read_text("utf-8").startswith("---\n")
     later = make_report(best_step=4)
     write_report(later, tmp_path)
-    assert same(later, read_report(tmp_path))
+    assert same(later, TrainingReport.load(tmp_path))
 
 
 VALUES = st.recursive(
@@ -76,12 +76,12 @@ def test_damage_is_told(tmp_path):
     with refuses("folder"):
         write_report(make_report(), tmp_path / "nowhere")
     with refuses("folder"):
-        read_report(tmp_path)
+        TrainingReport.load(tmp_path)
     place = write_report(make_report(), tmp_path)
     text = (place / "training.json").read_text()
     (place / "training.json").write_text(text.replace("0.81", "0.91"))
     with pytest.raises(CorruptFileError, match="checksum"):
-        read_report(tmp_path)
+        TrainingReport.load(tmp_path)
     # Written by somebody with checksums that fit.
     for edit in (
         lambda t: "[1]",
@@ -94,11 +94,11 @@ def test_damage_is_told(tmp_path):
         (place / "training.json").write_text(edit(text))
         write_manifest(place, "embedtopics training report", 1)
         with pytest.raises(CorruptFileError, match=r"damaged|no report"):
-            read_report(tmp_path)
+            TrainingReport.load(tmp_path)
     manifest = json.loads((place / "manifest.json").read_text())
     (place / "manifest.json").write_text(json.dumps({**manifest, "version": 2}))
     with pytest.raises(CorruptFileError, match="format 2"):
-        read_report(tmp_path)
+        TrainingReport.load(tmp_path)
 
 
 def test_a_saved_encoder_with_a_report_can_be_saved_again(tmp_path):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
-from embedtopics.training import Examples, overlap, read_examples, split
+from embedtopics.training import Examples, overlap, read_examples, train_test_split
 from embedtopics.training._split import refuse_overlap, require_size
 from tests.factories import refuses
 
@@ -35,7 +35,7 @@ def keys(examples):
 def test_no_text_is_on_both_sides(rows, seed, share):
     examples = make([(f" {a.upper()}", f"{b}\t") for a, b in rows])
     try:
-        train, held = split(examples, share, seed, least=1)
+        train, held = train_test_split(examples, share, min_size=1, random_state=seed)
     except InputError:
         graph = networkx.Graph(list(rows))
         smallest = min(
@@ -57,7 +57,11 @@ def test_the_same_examples_are_held_out_in_whatever_order_they_come(rows, seed, 
     found = []
     for given_rows in (rows, shuffled):
         try:
-            found.append(split(make(given_rows), 0.5, seed, least=1)[1].fingerprint)
+            found.append(
+                train_test_split(make(given_rows), 0.5, min_size=1, random_state=seed)[
+                    1
+                ].fingerprint
+            )
         except InputError:
             found.append(None)
     assert found[0] == found[1]
@@ -65,7 +69,7 @@ def test_the_same_examples_are_held_out_in_whatever_order_they_come(rows, seed, 
 
 def test_the_share_is_reached_and_told():
     examples = chains(500)
-    train, held = split(examples, 0.1, 3)
+    train, held = train_test_split(examples, 0.1, random_state=3)
     assert len(held) == 100
     for side in (train, held):
         assert side.decisions[-1].name == "held_out_share" and side.decisions[-1].value == 0.1
@@ -76,7 +80,10 @@ def test_the_share_is_reached_and_told():
 
 def test_seeds_differ_and_every_group_has_its_turn():
     examples = chains(100)
-    held = [frozenset(split(examples, 0.3, seed)[1].rows.tolist()) for seed in range(40)]
+    held = [
+        frozenset(train_test_split(examples, 0.3, random_state=seed)[1].rows.tolist())
+        for seed in range(40)
+    ]
     assert len(set(held)) == 40
     counts = np.bincount([row for rows in held for row in rows], minlength=200)
     # 40 draws with a chance of 0.3: outside of this range once in ten thousand times a group.
@@ -84,9 +91,9 @@ def test_seeds_differ_and_every_group_has_its_turn():
 
 
 def test_too_few_held_out_are_refused():
-    with refuses("share"):
-        split(chains(15), 0.1)
-    assert len(split(chains(15), 0.1, least=2)[1]) == 2
+    with refuses("test_size"):
+        train_test_split(chains(15), 0.1)
+    assert len(train_test_split(chains(15), 0.1, min_size=2)[1]) == 2
 
 
 RING = [(str(i), str(i + 1)) for i in range(100)]
@@ -96,22 +103,25 @@ STAR = [("ab"[i % 2], "cd"[i % 2], "x") for i in range(100)]
 @pytest.mark.parametrize(
     ("examples", "options", "parameter"),
     [
-        (make(RING), {"share": 0.3}, "share"),  # all hang together
-        (make(STAR, "triplets"), {"share": 0.3}, "share"),
-        *((chains(30), {"share": s}, "share") for s in (0, 1, -0.1, 1.5, np.nan, "a tenth", True)),
-        (chains(30), {"share": 0.5, "random_state": -1}, "random_state"),
-        (chains(30), {"share": 0.5, "least": 0}, "least"),
-        (chains(30).take([]), {"share": 0.5}, "share"),
+        (make(RING), {"test_size": 0.3}, "test_size"),  # all hang together
+        (make(STAR, "triplets"), {"test_size": 0.3}, "test_size"),
+        *(
+            (chains(30), {"test_size": s}, "test_size")
+            for s in (0, 1, -0.1, 1.5, np.nan, "a tenth", True)
+        ),
+        (chains(30), {"test_size": 0.5, "random_state": -1}, "random_state"),
+        (chains(30), {"test_size": 0.5, "min_size": 0}, "min_size"),
+        (chains(30).take([]), {"test_size": 0.5}, "test_size"),
     ],
 )
 def test_what_cannot_be_split_is_refused(examples, options, parameter):
     with refuses(parameter):
-        split(examples, **options)
+        train_test_split(examples, **options)
 
 
 def test_a_handful_of_held_out_examples_is_refused():
     require_size(chains(10))
-    require_size(chains(1), least=2)
+    require_size(chains(1), min_size=2)
     with refuses("validation"):
         require_size(chains(1))
 

@@ -85,6 +85,6 @@ def add_words(vocabulary: Vocabulary, words: Sequence[str]) -> Vocabulary:
         if encoding.ids != [n_before + place]:
             raise InputError(
                 f"the tokenizer does not recognize the added word {word!r}; leave "
-                "vocabulary_from out, or pass max_words=0"
+                "texts out, or pass max_words=0"
             )
     return Vocabulary(str(parsed.to_str()), (*vocabulary.surfaces, *words))

@@ -6,15 +6,15 @@ from model2vec import StaticModel
 from scipy.sparse import csr_matrix
 
 from embedtopics.encoders import StaticEncoder
-from embedtopics.training import _student, distill, fit_static_student
+from embedtopics.training import _student, distill
 from tests.factories import refuses
 
-OPTIONS = {"dimensions": 12, "show_progress": False}
+OPTIONS = {"method": "texts", "dimensions": 12, "show_progress": False}
 
 
 @pytest.fixture(scope="module")
 def student(teacher, corpus_texts):
-    return fit_static_student(teacher, corpus_texts, **OPTIONS)
+    return distill(teacher, corpus_texts, **OPTIONS)
 
 
 def agreement(teacher, encoder, texts):
@@ -27,7 +27,7 @@ def agreement(teacher, encoder, texts):
 def test_the_student_is_nearer_to_the_teacher_than_a_distilled_table(
     teacher, student, corpus_texts, new_texts
 ):
-    plain = distill(teacher, vocabulary_from=corpus_texts, dimensions=12, show_progress=False)
+    plain = distill(teacher, corpus_texts, dimensions=12, show_progress=False)
     assert agreement(teacher, plain, new_texts) < 0.5 < 0.9 < agreement(teacher, student, new_texts)
     made_from = student.made_from
     assert made_from["agreement_distilled"] < 0.8 < 0.9 < made_from["agreement"]
@@ -44,22 +44,22 @@ def test_the_same_bits_whatever_the_order_the_threads_and_the_repeats(
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1):
-        again = fit_static_student(teacher, [*corpus_texts[::-1], corpus_texts[0], ""], **OPTIONS)
+        again = distill(teacher, [*corpus_texts[::-1], corpus_texts[0], ""], **OPTIONS)
     assert again.fingerprint == student.fingerprint
 
 
 def test_general_texts_teach_words_that_the_corpus_lacks(teacher, corpus_texts, new_texts):
     corpus = [text for text in corpus_texts if not {"w40", "w41", "w42"} & set(text.split())]
     unseen = [text for text in new_texts if {"w40", "w41", "w42"} & set(text.split())]
-    alone = fit_static_student(teacher, corpus, **OPTIONS)
-    both = fit_static_student(teacher, corpus, general=corpus_texts, **OPTIONS)
+    alone = distill(teacher, corpus, **OPTIONS)
+    both = distill(teacher, corpus, general=corpus_texts, **OPTIONS)
     assert alone.made_from["n_texts"] == both.made_from["n_texts"]
     assert both.made_from["n_general"] > 0
     assert agreement(teacher, both, unseen) > agreement(teacher, alone, unseen)
 
 
 def test_fewer_dimensions_are_the_principal_axes(teacher, corpus_texts):
-    made = fit_static_student(teacher, corpus_texts, dimensions=5)
+    made = distill(teacher, corpus_texts, method="texts", dimensions=5)
     assert made.encode(["w3 w4"]).shape == (1, 5)
     values = np.linalg.svd(teacher.encode(sorted(set(corpus_texts))), compute_uv=False) ** 2
     # The axes are those of the texts that are learned from, 95 in 100 of these.
@@ -79,7 +79,7 @@ def test_model2vec_reads_its_folder_as_we_do(student, corpus_texts, tmp_path):
 
 def test_texts_without_a_known_token_are_left_out_and_counted(teacher, corpus_texts):
     texts = [*corpus_texts, *(f"?!{number}" for number in range(40))]
-    assert fit_static_student(teacher, texts, **OPTIONS).made_from["n_unread"] == 40
+    assert distill(teacher, texts, **OPTIONS).made_from["n_unread"] == 40
 
 
 class Teacher:
@@ -89,14 +89,23 @@ class Teacher:
 
 def test_bad_input_is_refused(teacher, corpus_texts):
     with refuses("texts"):
-        fit_static_student(teacher, ["w1 w2", "w3 w4"] * 50)
-    with refuses("teacher"):
-        fit_static_student("tfidf", corpus_texts)
+        distill(teacher, ["w1 w2", "w3 w4"] * 50, method="texts")
+    with refuses("encoder"):
+        distill("tfidf", corpus_texts, method="texts")
     with refuses("texts"):
-        fit_static_student(teacher, [f"?{number}!" for number in range(60)], **OPTIONS)
+        distill(teacher, [f"?{number}!" for number in range(60)], **OPTIONS)
     nan = Teacher(teacher, lambda texts, show_progress=None: np.full((len(texts), 3), np.nan))
-    with refuses("teacher"):
-        fit_static_student(nan, corpus_texts, **OPTIONS)
+    with refuses("encoder"):
+        distill(nan, corpus_texts, **OPTIONS)
+
+
+def test_a_method_takes_its_own_arguments(teacher, corpus_texts):
+    with refuses("method"):
+        distill(teacher, corpus_texts, method="words")
+    with refuses("texts"):
+        distill(teacher, method="texts")
+    with refuses("general"):
+        distill(teacher, corpus_texts, general=corpus_texts)
 
 
 def test_the_table_is_the_solution_of_the_normal_equations(monkeypatch):

@@ -160,7 +160,7 @@ def prevalence(
     else:
         gold = _labels(corpus, label)
         estimates = shares(Measurement.from_classifier(classifier, corpus, gold), by, every=every)
-    show.write_outputs(out, estimates.to_frame, figure, lambda: plots.prevalence(estimates))
+    show.write_outputs(out, estimates.to_frame, figure, lambda: plots.shares(estimates))
     _print_shares(estimates, width)
 
 

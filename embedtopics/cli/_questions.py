@@ -91,7 +91,7 @@ def over_time(
         out,
         lambda: trends.to_frame().merge(changes[["topic", "verdict"]], on="topic", how="left"),
         figure,
-        lambda: plots.over_time(trends, _order(changes)[:MOST_TOPICS], changes=changes),
+        lambda: plots.over_time(trends, topics=_order(changes)[:MOST_TOPICS], changes=changes),
     )
     _print_trends(trends, changes)
     _print_end(trends.decisions, out, figure)

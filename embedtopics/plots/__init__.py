@@ -1,4 +1,7 @@
-"""Figures of a result: pure functions that return a Plotly figure and never show it.
+"""Figures of results: ``plots.f`` draws what the function ``f`` returned, as a Plotly figure.
+
+Figures are never shown by the function, and nothing is computed here. Each takes `title`, `width`
+and `height`, as in plotly.express.
 
 Plotly is loaded when the first figure is drawn, not when this subpackage is imported.
 ``figure.write_image("map.svg")`` writes SVG, PDF or PNG, offline, with the extra ``figures`` and a
@@ -7,4 +10,11 @@ Chrome or Chromium.
 
 from embedtopics._utils.public import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+MOVED = {
+    "positions": "et.plots.shares",
+    "prevalence": "et.plots.shares",
+    "word_paths": "et.plots.word_map(uses, paths=True)",
+}
+"""Former public names, and what to use instead."""
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__, MOVED)

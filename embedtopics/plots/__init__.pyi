@@ -4,7 +4,6 @@ from ._bars import stability as stability
 from ._bars import terms as terms
 from ._classification import confusion as confusion
 from ._classification import forest as forest
-from ._classification import prevalence as prevalence
 from ._classification import reliability as reliability
 from ._classification import risk_coverage as risk_coverage
 from ._classification import specifications as specifications
@@ -20,6 +19,5 @@ from ._mixture import tokens as tokens
 from ._over_time import by_group as by_group
 from ._over_time import over_time as over_time
 from ._scale import axis as axis
-from ._scale import positions as positions
+from ._shares import shares as shares
 from ._word_map import word_map as word_map
-from ._word_map import word_paths as word_paths

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import NOISE_COLOR, dark, tint, topic_colors
@@ -15,6 +16,7 @@ from embedtopics.plots._theme import (
     HIDDEN,
     INK,
     MUTED,
+    Canvas,
     Spec,
     axes_of,
     base_layout,
@@ -45,7 +47,13 @@ _BARS = 40
 _HEAD = 52
 
 
-def sizes(result: TopicResult) -> Figure:
+def sizes(
+    result: FittedTopics,
+    *,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Figure:
     """Draw the number of rows of each topic as bars, largest first.
 
     The bars account for every row. Topics beyond the 40 largest share a line without a bar, which
@@ -54,7 +62,10 @@ def sizes(result: TopicResult) -> Figure:
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the width of the page, and the height that the content needs.
 
     Returns
     -------
@@ -63,6 +74,8 @@ def sizes(result: TopicResult) -> Figure:
     """
     import plotly.graph_objects as go
 
+    canvas = Canvas(title, width, height)
+    result = result_of(result)
     bars = _size_bars(result)
     names, lengths, colors, notes = (list(values) for values in zip(*bars, strict=True))
     trace: Spec = {"type": "bar", "orientation": "h", "x": lengths, "y": list(range(len(bars)))}
@@ -71,7 +84,7 @@ def sizes(result: TopicResult) -> Figure:
     right = 110 if result.stability is None else 190
     layout: Spec = {"bargap": 0.25, "xaxis": {**HIDDEN, "range": [0, max(lengths) or 1]}}
     layout |= {"yaxis": lined_axis(names)}
-    layout |= base_layout(len(bars) * _ROW + 48, r=right, t=36, b=12)
+    layout |= base_layout(canvas, len(bars) * _ROW + 48, r=right, t=36, b=12)
     return go.Figure(data=[trace], layout=layout)
 
 
@@ -104,7 +117,13 @@ def _size_bars(result: TopicResult) -> list[tuple[str, int, str, str]]:
 
 
 def terms(
-    result: TopicResult, *, topics: Sequence[int | str] | None = None, n_terms: int = 8
+    result: FittedTopics,
+    *,
+    topics: int | str | Sequence[int | str] | None = None,
+    n_terms: int = 8,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
 ) -> Figure:
     """Draw the keywords of each topic as bars of their weights, one panel per topic.
 
@@ -113,11 +132,14 @@ def terms(
 
     Parameters
     ----------
-    result : TopicResult
-    topics : sequence of int or str, optional
+    result : TopicResult or fitted TopicModel
+    topics : int, str or sequence of them, optional
         Topics by id or name, in the order to draw; by default the 15 largest topics.
     n_terms : int
         Maximum number of terms of each topic.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the width of the page, and the height that the content needs.
 
     Returns
     -------
@@ -129,18 +151,27 @@ def terms(
     InputError
         If a topic id is not in the result.
     """
+    canvas = Canvas(title, width, height)
+    result = result_of(result)
     largest = range(min(_PANELS, result.n_topics))
     labels = [topic.name for topic in result.topics]
-    requested: Sequence[int | str] = largest if topics is None else topics
-    topic_ids = checked_topics(requested, labels)
+    topic_ids = checked_topics(largest if topics is None else topics, labels)
     if not topic_ids:
-        return empty_figure()
+        return empty_figure(canvas)
 
     colors = topic_colors(result)
     columns = min(len(topic_ids), 2)  # that fit into 420 pixels
     heights = [n_terms * (_ROW - 1)] * -(-len(topic_ids) // columns)
     margin = {"t": 36 + _HEAD, "b": 28}
-    figure = panel_figure(heights, columns, n=len(topic_ids), between=_HEAD, gap=32, margin=margin)
+    figure = panel_figure(
+        canvas,
+        heights,
+        columns,
+        n=len(topic_ids),
+        between=_HEAD,
+        gap=32,
+        margin=margin,
+    )
 
     notes = []
     for panel, topic_id in enumerate(topic_ids):
@@ -195,7 +226,15 @@ _KEYNESS_COLORS = ("#7fb8d8", "#f0c67a")
 _KEY_TERMS = 15
 
 
-def keyness(frame: pd.DataFrame, *, target: str = "target", reference: str = "reference") -> Figure:
+def keyness(
+    frame: pd.DataFrame,
+    *,
+    target: str = "target",
+    reference: str = "reference",
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Figure:
     """Draw the key terms of the target to the right and those of the reference to the left.
 
     The strongest terms are on top, in the order of the frame. Hovering shows counts and rates.
@@ -206,6 +245,9 @@ def keyness(frame: pd.DataFrame, *, target: str = "target", reference: str = "re
         From `embedtopics.topics.keyness`.
     target, reference : str
         Names of both sides.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the width of the page, and the height that the content needs.
 
     Returns
     -------
@@ -213,6 +255,16 @@ def keyness(frame: pd.DataFrame, *, target: str = "target", reference: str = "re
         One bar trace for each side, of at most 15 terms.
     """
     import plotly.graph_objects as go
+
+    canvas = Canvas(title, width, height)
+    if not {"term", "statistic", "effect"} <= set(getattr(frame, "columns", ())):
+        expected = "the DataFrame of et.topics.keyness"
+        raise InputError(
+            "frame",
+            expected,
+            remedy="call et.topics.keyness(model, target) first",
+            found=type(frame).__name__,
+        )
 
     rows: list[Any] = list(frame.itertuples())
     positive = [row for row in rows if row.statistic > 0][:_KEY_TERMS]
@@ -239,7 +291,7 @@ def keyness(frame: pd.DataFrame, *, target: str = "target", reference: str = "re
         notes += _bar_texts([str(row.term) for row in side], 32, yref="y", **anchor)
     middle = {"type": "line", "xref": "x", "yref": "paper", "x0": 0, "x1": 0, "y0": 0, "y1": 1}
     axis = {"range": [-longest, longest], "nticks": 7, "showgrid": True}
-    layout = base_layout(n_lines * (_ROW - 1) + 116, r=16, t=68, b=48) | {
+    layout = base_layout(canvas, n_lines * (_ROW - 1) + 116, r=16, t=68, b=48) | {
         "barmode": "overlay",
         "bargap": 0.18,
         "xaxis": {**axis, "title": "test statistic"},
@@ -250,7 +302,13 @@ def keyness(frame: pd.DataFrame, *, target: str = "target", reference: str = "re
     return go.Figure(data=traces, layout=layout)
 
 
-def stability(result: TopicResult) -> Figure:
+def stability(
+    result: FittedTopics,
+    *,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Figure:
     """Draw the recurrence of each topic with its interval and its chance level, stablest first.
 
     A dot is the mean overlap (Jaccard) of a topic with its best match in the replicates. The line
@@ -259,8 +317,11 @@ def stability(result: TopicResult) -> Figure:
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
         With a measured stability.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the width of the page, and the height that the content needs.
 
     Returns
     -------
@@ -274,12 +335,16 @@ def stability(result: TopicResult) -> Figure:
     """
     import plotly.graph_objects as go
 
+    canvas = Canvas(title, width, height)
+    result = result_of(result)
     measured = result.stability
     if not result.topics:
-        return empty_figure()
+        return empty_figure(canvas)
     if measured is None:
         raise InputError(
-            "result", "one with a measured stability", remedy="take topics.with_stability(result)"
+            "result",
+            "one with a measured stability",
+            remedy="call et.topics.with_stability(result) first, and draw what it returns",
         )
     order = np.argsort(-np.nan_to_num(measured.recurrence, nan=-1.0), kind="stable").tolist()
     value, low, high = (v[order] for v in (measured.recurrence, measured.low, measured.high))
@@ -293,10 +358,10 @@ def stability(result: TopicResult) -> Figure:
             f"{caption(label, 60)}<br>topic {topic} · {result.topics[topic].size:,} rows<br>"
             f"recurrence {value[row]:.2f}, nine in ten from {low[row]:.2f} to {high[row]:.2f}"
         )
-    title = "overlap with the best match (Jaccard)"
+    axis_title = "overlap with the best match (Jaccard)"
     ticks = {"range": [-0.02, 1.02], "tickvals": [0, 0.5, 1], "tickangle": 0, "showgrid": True}
-    layout = base_layout(len(order) * _ROW + 108, t=64, b=44) | {"showlegend": True}
-    figure = go.Figure(layout=layout | {"xaxis": {**ticks, "title": title}})
+    layout = base_layout(canvas, len(order) * _ROW + 108, t=64, b=44) | {"showlegend": True}
+    figure = go.Figure(layout=layout | {"xaxis": {**ticks, "title": axis_title}})
     figure.update_yaxes(lined_axis(names))
     quiet: Spec = {"hoverinfo": "skip", "showlegend": False}
     for i in rows:

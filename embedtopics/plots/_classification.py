@@ -1,23 +1,24 @@
-"""Classifiers: confusion, calibration, risk; prevalence, regressions, and specification curves."""
+"""Classifiers: confusion, calibration, risk; regressions, and specification curves."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from embedtopics.classification.results import ClassificationReport
 from embedtopics.errors import InputError
-from embedtopics.inference.results import MeasuredShares, Regression
+from embedtopics.inference.results import Regression
 from embedtopics.plots._bars import heading
 from embedtopics.plots._colors import PALETTE
+from embedtopics.plots._estimates import ESTIMATE_KEY, estimate_traces
+from embedtopics.plots._inputs import check_input
 from embedtopics.plots._theme import (
     GREY,
     GRID,
     INK,
-    MUTED,
+    PAGE_WIDTH,
+    Canvas,
     Spec,
     axes_of,
     axis_keys,
@@ -34,24 +35,31 @@ from embedtopics.plots._theme import (
 from embedtopics.topics.results import CHOICES, Specifications, TopicEffects
 
 if TYPE_CHECKING:
-    import pandas as pd
     from plotly.graph_objects import Figure
 
-_ROW, _MOST, _PANELS = 34, 40, 12
-_KEY = (
-    f'<b><span style="color:{PALETTE[0]}">● corrected</span></b>  '
-    f'<span style="color:{GREY}">● labels alone</span>  ✕ predicted'
-)
+_ROW = 34
+_MOST = 40
 _SCALE = [[0.0, "#ffffff"], [1.0, PALETTE[0]]]
+_EVALUATE = "et.classification.evaluate(classifier, texts, labels)"
 _ZERO_LINE: Spec = {"showgrid": True, "zeroline": True, "zerolinecolor": GREY}
 
 
-def confusion(report: ClassificationReport) -> Figure:
+def confusion(
+    report: ClassificationReport,
+    *,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Figure:
     """Draw the confusion matrix: counts, coloured by their share of each true class.
 
     Parameters
     ----------
     report : ClassificationReport
+        From `embedtopics.classification.evaluate`.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the width of the page, and the height that the content needs.
 
     Returns
     -------
@@ -64,6 +72,8 @@ def confusion(report: ClassificationReport) -> Figure:
     """
     import plotly.graph_objects as go
 
+    canvas = Canvas(title, width, height)
+    check_input(report, "report", ClassificationReport, _EVALUATE)
     if report.confusion is None or len(report.classes) > _MOST:
         expected = f"one of at most {_MOST} classes, one per text"
         raise InputError("report", expected, found=f"{len(report.classes)} classes, {report.head}")
@@ -80,22 +90,33 @@ def confusion(report: ClassificationReport) -> Figure:
     colors = np.where(shares > 0.6, "#ffffff", INK).tolist()
     cells = [(i, j) for i in range(n) for j in range(n) if counts[i, j] and n <= 20]
     written = [note(f"{counts[i, j]:,.0f}", j, i, **place, color=colors[i][j]) for i, j in cells]
-    width = 190 + max(64, min(96, 900 // n)) * n
+    # Cells share the width that a page has beside its margins.
+    canvas = canvas.sized(min(190 + max(64, min(96, 900 // n)) * n, PAGE_WIDTH))
     axis: Spec = {"tickvals": list(range(n)), "ticktext": names, "showgrid": False, "side": "top"}
     axis |= {"title": {"text": f"predicted ({counts.sum():,.0f} texts)", "standoff": 10}}
     if n > 5:
         axis["tickangle"] = -90
     true = {**name_axis(names, None), "title": {"text": "true", "standoff": 10}}
-    layout: Spec = base_layout(n * _ROW + 100, width, l=16, r=24, t=70, b=16)
+    layout: Spec = base_layout(canvas, n * _ROW + 100, l=16, r=24, t=70, b=16)
     return go.Figure([trace], layout | {"xaxis": axis, "yaxis": true, "annotations": written})
 
 
-def reliability(report: ClassificationReport) -> Figure:
+def reliability(
+    report: ClassificationReport,
+    *,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Figure:
     """Draw the accuracy by confidence, in bins of equal size.
 
     Parameters
     ----------
     report : ClassificationReport
+        From `embedtopics.classification.evaluate`.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the width of the page, and the height that the content needs.
 
     Returns
     -------
@@ -103,6 +124,8 @@ def reliability(report: ClassificationReport) -> Figure:
     """
     import plotly.graph_objects as go
 
+    canvas = Canvas(title, width, height).sized(480)
+    check_input(report, "report", ClassificationReport, _EVALUATE)
     confidence, accuracy, n = report.calibration.T
     error = 1.96 * np.sqrt(np.maximum(accuracy * (1 - accuracy), 0.25 / n) / n)
     low, high = np.minimum(error, accuracy), np.minimum(error, 1 - accuracy)
@@ -115,7 +138,7 @@ def reliability(report: ClassificationReport) -> Figure:
     text = f"<b>Expected calibration error {report.calibration_error:.3f}</b> · {report.n:,} texts"
     least = float(min(confidence.min(), (accuracy - low).min())) - 0.03
     axes = {"range": [max(0.0, least), 1.01], "tickformat": ".0%", "showgrid": True}
-    layout = base_layout(420, 480, l=16, r=24, t=48, b=16) | {
+    layout = base_layout(canvas, 420, l=16, r=24, t=48, b=16) | {
         "xaxis": {**axes, "title": {"text": "confidence"}},
         "yaxis": {**axes, "title": {"text": "accuracy", "standoff": 12}},
         "annotations": [note(text, yshift=10)],
@@ -125,7 +148,13 @@ def reliability(report: ClassificationReport) -> Figure:
     return go.Figure([diagonal, dots | hover(texts, "text")], layout)
 
 
-def risk_coverage(report: ClassificationReport) -> Figure:
+def risk_coverage(
+    report: ClassificationReport,
+    *,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Figure:
     """Draw the error of the most confident predictions against their share of the texts.
 
     The line above is a bound that holds at all points in 95 % of the samples of labels.
@@ -133,6 +162,10 @@ def risk_coverage(report: ClassificationReport) -> Figure:
     Parameters
     ----------
     report : ClassificationReport
+        From `embedtopics.classification.evaluate`.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the width of the page, and the height that the content needs.
 
     Returns
     -------
@@ -140,6 +173,8 @@ def risk_coverage(report: ClassificationReport) -> Figure:
     """
     import plotly.graph_objects as go
 
+    canvas = Canvas(title, width, height).sized(560)
+    check_input(report, "report", ClassificationReport, _EVALUATE)
     curve = report.risk_coverage
     if curve is None:
         raise InputError("report", "of a classifier of one label per text", found="several labels")
@@ -159,7 +194,7 @@ def risk_coverage(report: ClassificationReport) -> Figure:
     ]
     top = min(1.0, float(max(curve.high.max(), 0.02)) * 1.08)
     share = {"tickformat": ".0%"}
-    layout = base_layout(380, 560, l=16, r=24, t=48, b=16) | {
+    layout = base_layout(canvas, 380, l=16, r=24, t=48, b=16) | {
         "xaxis": {**share, "range": [0, 1.03], "title": {"text": "coverage"}},
         "yaxis": {**share, "range": [0, top], "showgrid": True, "title": {"text": "error"}},
         "annotations": notes,
@@ -167,75 +202,13 @@ def risk_coverage(report: ClassificationReport) -> Figure:
     return go.Figure([trace | hover(texts, "text") for trace in (bound, error)], layout)
 
 
-def prevalence(estimates: MeasuredShares, classes: Sequence[Any] | None = None) -> Figure:
-    """Draw the prevalence of each class over time or by group, with intervals.
-
-    Dots are corrected estimates. Grey dots are estimates from the labels alone, and crosses are
-    the shares of predicted classes without correction.
-
-    Parameters
-    ----------
-    estimates : MeasuredShares
-    classes : sequence, optional
-        Classes to draw; by default the 12 most frequent, or the last of two.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        One panel per class.
-
-    Raises
-    ------
-    InputError
-        If there is no such class.
-    """
-    every = list(dict.fromkeys(share.name for share in estimates))
-    shown = list(classes) if classes is not None else every[-1:]
-    if classes is None and len(every) > 2:
-        sums = {name: sum(share.estimate for share in estimates.of(name=name)) for name in every}
-        shown = sorted(every, key=lambda name: -sums[name])[:_PANELS]
-    if not shown or any(name not in every for name in shown):
-        raise InputError("classes", f"some of the classes {every}", classes)
-
-    groups = list(dict.fromkeys(share.group for share in estimates))
-    names = [_group_name(group) for group in groups]
-
-    is_date = [re.fullmatch(r"\d{4}-\d\d-\d\d", name) for name in names]
-    is_time = bool(estimates.by) and len(names) > 1 and all(is_date)
-
-    height = 190 if is_time else max(70, 26 * len(names) + 30)
-    margin = {"t": 112, "b": 34, "l": 16}
-    figure = panel_figure([height] * len(shown), between=64, margin=margin)
-    notes = []
-    frame = estimates.to_frame()
-    for panel, name in enumerate(shown):
-        shares = [share for share in estimates if share.name == name]
-        table = frame[[share.name == name for share in estimates]]
-        places = names if is_time else [groups.index(share.group) for share in shares]
-        for trace in _estimate_traces(table, places, is_time=is_time):
-            figure.add_trace(trace | axes_of(panel))
-
-        x, y = axis_keys(panel)
-        scale = {"tickformat": ".0%", "rangemode": "tozero", "showgrid": True}
-        if is_time:
-            figure.update_layout({y: scale})
-        else:
-            figure.update_layout({x: scale})
-            figure.update_layout({y: name_axis(names, 36)})
-
-        n_texts = sum(share.n for share in shares)
-        n_gold = sum(share.n_gold for share in shares)
-        about = f"{n_texts:,} texts, {n_gold:,} labelled"
-        notes.append(panel_note(figure, panel, heading(str(name), about, 60)))
-
-    key = _KEY
-    if classes is None and len(every) > len(shown) > 1:
-        key += f"<br>and {len(every) - len(shown):,} more classes"
-    notes.append(note(key, 0.0, 1.0, size=12, color=MUTED, yshift=46))
-    return figure.update_layout(annotations=notes, showlegend=False)
-
-
-def forest(fit: Regression | TopicEffects) -> Figure:
+def forest(
+    fit: Regression | TopicEffects,
+    *,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Figure:
     """Draw the coefficients of a regression, except intercepts, with their intervals.
 
     Dots are corrected estimates, grey dots those of the gold rows alone, crosses of predictions.
@@ -244,6 +217,10 @@ def forest(fit: Regression | TopicEffects) -> Figure:
     Parameters
     ----------
     fit : Regression or TopicEffects
+        From `embedtopics.inference.regress` or `embedtopics.topics.effects`.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the width of the page, and the height that the content needs.
 
     Returns
     -------
@@ -251,8 +228,11 @@ def forest(fit: Regression | TopicEffects) -> Figure:
     """
     import plotly.graph_objects as go
 
+    canvas = Canvas(title, width, height)
+    calls = "et.inference.regress(measurement, formula) or et.topics.effects(model, formula)"
+    check_input(fit, "fit", (Regression, TopicEffects), calls)
     if isinstance(fit, TopicEffects):
-        return _forest_of_topics(fit)
+        return _forest_of_topics(fit, canvas)
 
     table = fit.to_frame().query("term != 'intercept'").rename(columns={"effect": "estimate"})
     table = table.assign(n=fit.n_rows, n_gold=fit.n_gold)
@@ -260,26 +240,26 @@ def forest(fit: Regression | TopicEffects) -> Figure:
     if len(fit.classes) > 1:
         names = (table["outcome"] + ": " + table["term"]).tolist()
 
-    text = f"<b>{caption(fit.formula, 50)}</b><br>{small(fit.family)}<br>{small(_KEY)}"
-    layout = base_layout(30 * len(names) + 130, t=90, b=36) | {
-        "title": {"text": text, "x": 0.02, "y": 1, "pad": {"t": 12}, "font": {"size": 13}},
+    formula = f"<b>{caption(fit.formula, 50)}</b><br>{small(fit.family)}"
+    layout = base_layout(canvas, 30 * len(names) + 130, t=90, b=36) | {
+        "annotations": [note(f"{formula}<br>{small(ESTIMATE_KEY)}", yshift=10)],
         "xaxis": _ZERO_LINE,
         "yaxis": name_axis(names, 26),
     }
-    traces = _estimate_traces(table, range(len(table)), is_time=False, form=".3g")
+    traces = estimate_traces(table, range(len(table)), is_time=False, form=".3g")
     return go.Figure(traces, layout)
 
 
-def _forest_of_topics(fit: TopicEffects) -> Figure:
+def _forest_of_topics(fit: TopicEffects, canvas: Canvas) -> Figure:
     panels = list(fit.marginal_effects().groupby(["covariate", "level"], sort=False))
     heights = [26 * len(fit.topics) + 24] * len(panels)
-    figure = panel_figure(heights, between=64, margin={"t": 60, "b": 28})
+    figure = panel_figure(canvas, heights, between=64, margin={"t": 60, "b": 28})
     notes = []
     for panel, ((name, level), frame) in enumerate(panels):
         # Shares from 0 to 1 as percentage points; topics have no labels.
         points = 100 * frame[["effect", "low", "high"]].rename(columns={"effect": "estimate"})
         points = points.assign(n=fit.n_rows, n_gold=0)
-        for trace in _estimate_traces(points, range(len(points)), is_time=False, form="+.3g"):
+        for trace in estimate_traces(points, range(len(points)), is_time=False, form="+.3g"):
             figure.add_trace(trace | axes_of(panel))
 
         x, y = axis_keys(panel)
@@ -287,125 +267,19 @@ def _forest_of_topics(fit: TopicEffects) -> Figure:
         figure.update_layout({x: axis, y: name_axis(list(frame["label"]), 36)})
         reference, unit = frame[["reference", "unit"]].iloc[0]
         about = f"against {reference}" if reference else f"for one {unit} more"
-        title = heading(f"{name}: {level}".rstrip(": "), f"points {about}", 60)
-        notes.append(panel_note(figure, panel, title))
+        text = heading(f"{name}: {level}".rstrip(": "), f"points {about}", 60)
+        notes.append(panel_note(figure, panel, text))
     return figure.update_layout(annotations=notes, showlegend=False)
 
 
-def _group_name(group: Any) -> str:
-    if group is None:
-        return "all texts"
-    return group if isinstance(group, str) else ", ".join(group)
-
-
-def _estimate_traces(
-    table: pd.DataFrame, places: Sequence[Any], *, is_time: bool, form: str = ".1%"
-) -> list[Spec]:
-    """Return the traces of a panel, from back to front: labels, predictions, corrected estimates.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Columns estimate, low and high; n and n_gold, the texts and those of them with a label. If
-        they are known, gold, gold_low and gold_high (labels alone) and naive (predictions alone).
-    places : sequence
-        Position of each row on the other axis: a date, or the number of a line from the top.
-    is_time : bool
-        Whether the places are dates, which run from left to right.
-    form : str
-        Format of an estimate.
-    """
-    traces = []
-    if "gold" in table and table["gold"].notna().any():
-        by_labels = _interval_dots(
-            table,
-            ("gold", "gold_low", "gold_high"),
-            places,
-            shift=0.28,
-            color="#b4bbc4",
-            size=6,
-            is_time=is_time,
-            form=form,
-        )
-        traces.append(by_labels)
-
-    if "naive" in table and table["naive"].notna().any():
-        predicted = table["naive"].tolist()
-        texts = [f"{value:{form}} predicted" for value in predicted]
-        cross = {"symbol": "x-thin", "size": 8, "line": {"width": 1.5, "color": INK}}
-        trace = _oriented(predicted, places, is_time) | {"marker": cross}
-        traces.append(trace | hover(texts, "text"))
-
-    corrected = _interval_dots(
-        table,
-        ("estimate", "low", "high"),
-        places,
-        color=PALETTE[0],
-        size=9,
-        is_time=is_time,
-        form=form,
-    )
-    if is_time:
-        corrected["mode"] = "lines+markers"
-    traces.append(corrected)
-    return traces
-
-
-def _interval_dots(
-    table: pd.DataFrame,
-    columns: tuple[str, str, str],
-    places: Sequence[Any],
-    *,
-    shift: float = 0.0,
-    color: str,
-    size: int,
-    is_time: bool,
-    form: str,
-) -> Spec:
-    """Return dots with intervals: the columns of their values, low ends and high ends.
-
-    A `shift` moves the dots of a line down, so that those of two estimates do not cover each other.
-    """
-    value, low, high = table[list(columns)].to_numpy().T
-    if not is_time:
-        places = [place + shift for place in places]
-
-    intervals: Spec = {
-        "type": "data",
-        "symmetric": False,
-        "array": (high - value).tolist(),
-        "arrayminus": (value - low).tolist(),
-        "color": color,
-        "width": 0,
-        "thickness": 1.5,
-    }
-    error = "error_y" if is_time else "error_x"
-    style: Spec = {
-        "marker": {"size": size, "color": color},
-        "line": {"color": color, "width": 2},
-        error: intervals,
-    }
-
-    texts = [
-        f"{middle:{form}} [{left:{form}}, {right:{form}}]"
-        for middle, left, right in zip(value, low, high, strict=True)
-    ]
-    for row, (n, n_gold) in enumerate(zip(table["n"], table["n_gold"], strict=True)):
-        if n_gold > 0:
-            texts[row] += f", {n_gold:,} of {n:,} texts labelled"
-
-    return _oriented(value.tolist(), places, is_time) | style | hover(texts, "text")
-
-
-def _oriented(values: Sequence[float], places: Sequence[Any], is_time: bool) -> Spec:
-    """Return points with dates from left to right, or with lines from top to bottom."""
-    if is_time:
-        return scatter(list(places), list(values))
-    return scatter(list(values), list(places))
-
-
 def specifications(
-    answers: Specifications, topic: int | None = None, quantity: str | None = None
+    answers: Specifications,
+    *,
+    topic: int | None = None,
+    quantity: str | None = None,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
 ) -> Figure:
     """Draw the specification curve: the estimates in ascending order, above their choices.
 
@@ -415,10 +289,14 @@ def specifications(
     Parameters
     ----------
     answers : Specifications
-        topic : int, optional
+        From `embedtopics.topics.specifications`.
+    topic : int, optional
         Topic of the main study, by default the first of the summary.
     quantity : str, optional
         By default the first of the topic.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the width of the page, and the height that the content needs.
 
     Returns
     -------
@@ -429,6 +307,8 @@ def specifications(
     InputError
         If the topic or the quantity is not in the summary.
     """
+    canvas = Canvas(title, width, height)
+    check_input(answers, "answers", Specifications, "et.topics.specifications(corpus)")
     rows = answers.summary
     for name, value in (("topic", topic), ("quantity", quantity)):
         rows = rows if value is None else rows[rows[name] == value]
@@ -440,7 +320,12 @@ def specifications(
     frame = frame.sort_values(["estimate", "specification"]).reset_index(drop=True)
     varied = [one for one in CHOICES if answers.choices[one].nunique() > 1]
     levels = [(one, level) for one in varied for level in answers.choices[one].unique()]
-    figure = panel_figure([300, 24 * max(len(levels), 1)], between=12, margin={"t": 64, "b": 28})
+    figure = panel_figure(
+        canvas,
+        [300, 24 * max(len(levels), 1)],
+        between=12,
+        margin={"t": 64, "b": 28},
+    )
     texts = [
         f"{one.estimate:.3g} [{one.low:.3g}, {one.high:.3g}]<br>"
         + caption(", ".join(f"{name} {getattr(one, name)}" for name in varied), 90)
@@ -472,9 +357,9 @@ def specifications(
         row["estimate"], line={"dash": "dash", "width": 1, "color": GREY}, row=1, col=1
     )
     about = f"{row['agreement']:.0%} of {row['n']} specifications agree with the main study"
-    title = panel_note(figure, 0, heading(f"{row['label']}: {row['quantity']}", about, 70))
+    above = panel_note(figure, 0, heading(f"{row['label']}: {row['quantity']}", about, 70))
     missing = int(row["n"] - row["n_matched"])
     below = note(
         f"{missing} without such a topic" if missing else "", 1, 0, across="right", up="top"
     )
-    return figure.update_layout(annotations=[title, below], showlegend=False)
+    return figure.update_layout(annotations=[above, below], showlegend=False)

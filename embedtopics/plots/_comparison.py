@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from embedtopics.clustering.results import NOISE
+from embedtopics.comparison.results import Comparison, EncoderView
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import NOISE_COLOR, group_colors
+from embedtopics.plots._inputs import check_input
 from embedtopics.plots._labels import densest_points
 from embedtopics.plots._map import bounds, cloud, hover_texts, label_annotations
 from embedtopics.plots._theme import (
-    ASSUMED_WIDTH,
     FONT,
     HIDDEN,
     INK,
     MUTED,
+    Canvas,
     Spec,
     axes_of,
     axis_keys,
@@ -25,6 +27,7 @@ from embedtopics.plots._theme import (
     cut,
     panel_figure,
     panel_note,
+    panel_size,
     wrap,
 )
 from embedtopics.protocols import Float64Array
@@ -32,7 +35,6 @@ from embedtopics.protocols import Float64Array
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from embedtopics.comparison.results import Comparison, EncoderView
 
 _SIDE = 12
 _GAP = 18
@@ -49,7 +51,13 @@ _LEGEND_LINE = 22
 _LEGEND_LINES = 4
 
 
-def comparison(result: Comparison, *, width: int | None = None) -> Figure:
+def comparison(
+    comparison: Comparison,
+    *,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Figure:
     """Draw the maps of all encoders side by side, and their scores below.
 
     A group has one colour in all maps, and a click in the legend hides it in all. The maps share
@@ -58,9 +66,12 @@ def comparison(result: Comparison, *, width: int | None = None) -> Figure:
 
     Parameters
     ----------
-    result : Comparison
-    width : int, optional
-        Pixels. Without it the figure fills its container, and names are placed for 1,100.
+    comparison : Comparison
+        From `embedtopics.comparison.compare_encoders`.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the figure fills its page, names are placed for 1,100, and the height is
+        that which the maps and the scores need.
 
     Returns
     -------
@@ -71,13 +82,17 @@ def comparison(result: Comparison, *, width: int | None = None) -> Figure:
     Raises
     ------
     InputError
-        If `width` leaves too little space for the maps.
+        If `width` or `height` leaves too little space for the maps.
     """
+    canvas = Canvas(title, width, height)
+    call = "et.comparison.compare_encoders(encoders, corpus)"
+    check_input(comparison, "comparison", Comparison, call)
+    result = comparison
     low, high = corners = bounds(np.vstack([view.map for view in result.encoders]).astype(float))
     rows = score_rows(result)
     present = [g for g in range(NOISE, len(result.group_names)) if np.any(result.groups == g)]
     shape = float(np.clip((high - low)[1] / (high - low)[0], 0.72, 1.05))
-    figure, panel_size = _panels(result, rows, len(present), width, shape)
+    figure, map_size = _panels(result, rows, len(present), canvas, shape)
     hover = hover_texts(result.corpus.texts, result.distinct)
     colors = [*group_colors(result), NOISE_COLOR]
     names = [*result.group_names, "No group"]
@@ -91,9 +106,9 @@ def comparison(result: Comparison, *, width: int | None = None) -> Figure:
             legend: Spec = {"legendgroup": str(group), "showlegend": panel == 0, **axes}
             style = (names[group], colors[group], largest)
             traces.append(cloud(view.map, members, style, hover, **legend))
-        name = f"<b>{caption(view.name, max(int(panel_size[0] / 10), 8))}</b>"
+        name = f"<b>{caption(view.name, max(int(map_size[0] / 10), 8))}</b>"
         notes.append(panel_note(figure, panel, name, yshift=4, size=14))
-        labels = _labels(result, view, colors, corners, panel_size)
+        labels = _labels(result, view, colors, corners, map_size)
         notes += [{**note, "xref": axes["xaxis"], "yref": axes["yaxis"]} for note in labels]
         figure.layout[axis_keys(panel)[1]].scaleanchor = axes["xaxis"]
     axis = {**HIDDEN, "fixedrange": False}
@@ -102,7 +117,8 @@ def comparison(result: Comparison, *, width: int | None = None) -> Figure:
     figure.layout.xaxis.matches = figure.layout.yaxis.matches = None
     figure.add_traces(traces)
     if rows:
-        scores = score_table(result.names, rows, broken=breaks_lines(len(result.encoders), width))
+        broken = breaks_lines(len(result.encoders), canvas.width)
+        scores = score_table(result.names, rows, broken=broken)
         n_rows = -(-len(result.encoders) // count_columns(len(result.encoders)))
         figure.add_trace(scores, row=n_rows + 1, col=1)
     return figure.update_layout(annotations=notes, dragmode="pan")
@@ -114,37 +130,37 @@ def count_columns(n_encoders: int) -> int:
 
 
 def _panels(
-    result: Comparison, rows: tuple[ScoreRow, ...], n_entries: int, width: int | None, shape: float
+    result: Comparison, rows: tuple[ScoreRow, ...], n_entries: int, canvas: Canvas, shape: float
 ) -> tuple[Figure, tuple[float, float]]:
     """Return empty panels with a legend above and a table below, and the size of a panel."""
     n_encoders, columns = len(result.encoders), count_columns(len(result.encoders))
     n_rows = math.ceil(n_encoders / columns)
-    inner = (width or ASSUMED_WIDTH) - 2 * _SIDE
+    inner = canvas.assumed_width - 2 * _SIDE
     panel_width = (inner - (columns - 1) * _GAP) / columns
     if panel_width < 100:
         least = 100 * columns + 2 * _SIDE + (columns - 1) * _GAP
-        raise InputError("width", f"at least {least} pixels for {n_encoders} maps", width)
+        raise InputError("width", f"at least {least} pixels for {n_encoders} maps", canvas.width)
     entry = max([56, *(7 * len(cut(name, 32)) for name in result.group_names)])
     lines = min(math.ceil(n_entries / max(inner // (entry + 40), 1)), _LEGEND_LINES)
     top = _TOOLS + lines * _LEGEND_LINE + _NAME
-    broken = breaks_lines(n_encoders, width)
+    broken = breaks_lines(n_encoders, canvas.width)
     table = sum(line_height(row, broken=broken) for row in rows) + HEAD + 6 if rows else 0
     panel_height = float(np.clip(panel_width * shape, 220, 620))
     figure = panel_figure(
+        canvas,
         [panel_height] * n_rows,
         columns,
         n=n_encoders,
         between=_NAME + _GAP,
         gap=_GAP,
         table=table,
-        width=width,
         margin={"l": _SIDE, "r": _SIDE, "t": top, "b": _SIDE},
     )
-    drawing = figure.layout.height - top - _SIDE
+    drawing = figure.layout.height - figure.layout.margin.t - _SIDE
     legend: Spec = {"entrywidth": entry, "entrywidthmode": "pixels", "itemsizing": "constant"}
     legend |= {"maxheight": _LEGEND_LINES * 19 + 4, "y": 1 + _NAME / drawing}
     figure.update_layout(legend=legend, legend_traceorder="normal", showlegend=True)
-    return figure, (panel_width, panel_height)
+    return figure, panel_size(figure, 0, canvas)
 
 
 def _labels(

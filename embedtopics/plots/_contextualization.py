@@ -5,24 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from embedtopics.plots._colors import PALETTE
+from embedtopics.plots._inputs import check_input
 from embedtopics.plots._layers import Line, end_names, layer_axis, traces_of, value_range
 from embedtopics.plots._theme import (
-    ASSUMED_WIDTH,
-    Spec,
+    Canvas,
     axis_keys,
     caption,
     panel_figure,
     panel_note,
+    panel_size,
     small,
     title_notes,
 )
+from embedtopics.probing.results import Contextualization
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from embedtopics.probing.results import Contextualization
-
 _NAMES = 190
+_PANEL = 330
+_LEAST_FOR_TWO = 900
+"""Pixels of a figure from which its panels and their names stand side by side."""
 _BASELINE = "#6b7684"
 # measure, caption, colour and symbol
 _PANELS = {
@@ -38,7 +41,13 @@ _PANELS = {
 }  # fmt: skip
 
 
-def contextualization(result: Contextualization, *, width: int | None = None) -> Figure:
+def contextualization(
+    contextualization: Contextualization,
+    *,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Figure:
     """Draw how much the vector of a word depends on its context, layer by layer.
 
     On the left: the mean cosine of two uses of a word, of a word and its sentence, and of two
@@ -48,20 +57,32 @@ def contextualization(result: Contextualization, *, width: int | None = None) ->
 
     Parameters
     ----------
-    result : Contextualization
+    contextualization : Contextualization
         From `embedtopics.probing.contextualization`.
-    width : int, optional
-        Pixels, by default those of the page; below 700 the panels are above each other.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the width of the page, and the height that the content needs. Below a
+        width of 900 the panels are above each other.
 
     Returns
     -------
     plotly.graph_objects.Figure
     """
-    gap, up, n_rows = _NAMES + 40, 330.0, 1 + ((width or ASSUMED_WIDTH) < 700)
-    across = ((width or ASSUMED_WIDTH) - 50 - _NAMES - gap * (2 - n_rows)) * n_rows / 2
-    margin = {"l": 50, "r": _NAMES, "t": 76, "b": 50}
-    size: Spec = {"gap": gap, "width": width, "margin": margin}
-    figure = panel_figure([up] * n_rows, 3 - n_rows, between=80, **size)
+    canvas = Canvas(title, width, height)
+    result = contextualization
+    call = "et.probing.contextualization(states)"
+    check_input(result, "contextualization", Contextualization, call)
+
+    columns = 2 if canvas.assumed_width >= _LEAST_FOR_TWO else 1
+    figure = panel_figure(
+        canvas,
+        [_PANEL] * (2 // columns),
+        columns,
+        between=80,
+        gap=_NAMES + 40,
+        margin={"l": 50, "r": _NAMES, "t": 76, "b": 50},
+    )
+    across, up = panel_size(figure, 0, canvas)
     counted = small(f"· {len(result.words):,} words, {int(result.n_uses.sum()):,} uses")
     notes = title_notes([f"<b>{caption(result.encoder, 50)}</b> {counted}"], 68, left=34, size=14)
     measures = {score.measure for score in result}

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from embedtopics.plots._colors import dark, spread_colors
+from embedtopics.plots._inputs import check_input
 from embedtopics.plots._theme import (
     LEFT_TO_RIGHT,
     MUTED,
+    Canvas,
     Spec,
     base_layout,
     caption,
@@ -19,11 +21,12 @@ from embedtopics.plots._theme import (
     scatter,
 )
 from embedtopics.protocols import Float64Array
+from embedtopics.topics.results import TopicHierarchy
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from embedtopics.topics.results import TopicHierarchy, TopicNode
+    from embedtopics.topics.results import TopicNode
 
 _LEAF = 19
 _TRUNK = "#9aa3ad"
@@ -33,7 +36,13 @@ _NAME_WIDTH = 34
 _MOST_ON_A_SCREEN = 40
 
 
-def hierarchy(hierarchy: TopicHierarchy) -> Figure:
+def hierarchy(
+    hierarchy: TopicHierarchy,
+    *,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Figure:
     """Draw the tree in which topics merge, with the names of the topics on the right.
 
     Topics that merge far on the right are similar; the further left a merge is, the less its
@@ -43,6 +52,10 @@ def hierarchy(hierarchy: TopicHierarchy) -> Figure:
     Parameters
     ----------
     hierarchy : TopicHierarchy
+        From `embedtopics.topics.hierarchy`.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the width of the page, and the height that the content needs.
 
     Returns
     -------
@@ -51,10 +64,12 @@ def hierarchy(hierarchy: TopicHierarchy) -> Figure:
     """
     import plotly.graph_objects as go
 
+    canvas = Canvas(title, width, height)
+    check_input(hierarchy, "hierarchy", TopicHierarchy, "et.topics.hierarchy(model)")
     n_topics = hierarchy.n_topics
     groups = hierarchy.themes
     if not n_topics:
-        return empty_figure()
+        return empty_figure(canvas)
     colors = _colors(hierarchy, groups)
     heights = np.concatenate([np.zeros(n_topics), hierarchy.distances])
     places = np.zeros(len(hierarchy.nodes))
@@ -75,10 +90,10 @@ def hierarchy(hierarchy: TopicHierarchy) -> Figure:
     # The top of a tall figure is seen first, so the scale is there.
     is_tall = n_topics > _MOST_ON_A_SCREEN
     side, top, bottom = ("top", 52, 28) if is_tall else ("bottom", 28, 52)
-    title = {"text": "merge distance", "standoff": 8}
-    layout = base_layout(max(len(names), 3) * _LEAF + 92, l=24, r=16, t=top, b=bottom) | {
+    axis_title = {"text": "merge distance", "standoff": 8}
+    layout = base_layout(canvas, max(len(names), 3) * _LEAF + 92, l=24, r=16, t=top, b=bottom) | {
         "font": {"size": 12},
-        "xaxis": {**distance, "side": side, "title": title, "showgrid": True},
+        "xaxis": {**distance, "side": side, "title": axis_title, "showgrid": True},
         "yaxis": {**name_axis(names, None), "side": "right", "range": [len(names) - 0.4, -0.6]},
     }
     traces = _lines(hierarchy, colors, heights, places)

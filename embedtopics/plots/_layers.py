@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import PALETTE, dark
+from embedtopics.plots._inputs import check_input
 from embedtopics.plots._labels import spread
 from embedtopics.plots._theme import (
-    ASSUMED_WIDTH,
     INK,
     LEFT_TO_RIGHT,
     MUTED,
+    Canvas,
     Spec,
     axes_of,
     axis_keys,
@@ -27,6 +28,7 @@ from embedtopics.plots._theme import (
     note,
     panel_figure,
     panel_note,
+    panel_size,
     scatter,
     small,
 )
@@ -200,7 +202,14 @@ class _Panel:
         return bool(self.selectivity) + bool(self.mix)
 
 
-def layers(scores: LayerScores, metric: str = "accuracy") -> Figure:
+def layers(
+    scores: LayerScores,
+    *,
+    metric: str = "accuracy",
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Figure:
     """Draw the scores of a probe at each layer, with its controls and baselines.
 
     Bands are 95 % intervals. The ring marks the layer with the best score on the test part, which
@@ -214,6 +223,9 @@ def layers(scores: LayerScores, metric: str = "accuracy") -> Figure:
     scores : LayerScores
         From `embedtopics.probing.probe`.
     metric : str
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the width of the page, and the height that the content needs.
 
     Returns
     -------
@@ -224,15 +236,19 @@ def layers(scores: LayerScores, metric: str = "accuracy") -> Figure:
     InputError
         If there are no scores of that metric.
     """
+    canvas = Canvas(title, width, height)
+    check_input(scores, "scores", LayerScores, "et.probing.probe(states, labels)")
+
     task = _panel(scores, metric)
-    pixels = ASSUMED_WIDTH - 60 - _NAMES
     figure = panel_figure(
+        canvas,
         [_MAIN, *[_STRIP] * task.n_strips],
         between=_BETWEEN,
         margin={"l": 60, "r": _NAMES, "t": 44, "b": 56},
     )
+    pixels = panel_size(figure, 0, canvas)
     _draw(figure, task, metric, value_range(task.lines, head=0.08), pixels)
-    heading = _heading(scores, pixels + _NAMES)
+    heading = _heading(scores, pixels[0] + _NAMES)
     figure.add_annotation(panel_note(figure, 0, heading, yshift=6))
     return figure.update_layout(bargap=0.3)
 
@@ -263,14 +279,18 @@ def _line(scores: LayerScores, kind: str, metric: str) -> Line:
 
 
 def _draw(
-    figure: Figure, task: _Panel, metric: str, span: tuple[float, float], pixels: float
+    figure: Figure,
+    task: _Panel,
+    metric: str,
+    span: tuple[float, float],
+    pixels: tuple[float, float],
 ) -> None:
-    """Draw a task: its scores, and the strips below them."""
+    """Draw a task: its scores in a panel of `pixels` across and up, and the strips below."""
     ends = (min(task.layers) - 0.4, max(task.layers) + 0.4)
     y = {"showgrid": True, "tickfont": {"size": 11}, "nticks": 3}
     title = {"text": caption(metric, 40), "standoff": 6}
     axes: dict[int, Spec] = {0: {**y, "nticks": 7, "range": list(span), "title": title}}
-    notes = end_names(figure, task.lines, span, 0, _MAIN)
+    notes = end_names(figure, task.lines, span, 0, pixels[1])
     best = _best(task, metric)
     lines = traces_of(task.lines, ends, 0, "test units")
     figure.add_traces([*lines, *best[0]])
@@ -286,7 +306,7 @@ def _draw(
         axes[task.n_strips] = {**y, "rangemode": "tozero"}
         notes.append(panel_note(figure, task.n_strips, "weights of the scalar mix", **caption_font))
     for panel, axis in axes.items():
-        x = layer_axis(task.layers, pixels, named=panel == task.n_strips)
+        x = layer_axis(task.layers, pixels[0], named=panel == task.n_strips)
         figure.update_layout(dict(zip(axis_keys(panel), (x, axis), strict=True)))
     for text in notes:
         figure.add_annotation(text)

@@ -10,10 +10,12 @@ import numpy as np
 
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import PALETTE, dark
+from embedtopics.plots._inputs import check_input
 from embedtopics.plots._theme import (
     GREY,
     INK,
     MUTED,
+    Canvas,
     Spec,
     axes_of,
     caption,
@@ -48,12 +50,19 @@ _EVIDENCE = {
 }
 """Evidence to write below each verdict."""
 
+_FIT = "et.training.fit(encoder, examples, out=folder)"
 _LEGEND: Spec = {"x": 0, "y": 0, "yref": "container", "yanchor": "bottom"}
 _HEIGHT, _CHARACTERS = 640, 58
 """Pixels of the figure, and characters of a line above it."""
 
 
-def learning_curves(report: TrainingReport) -> Figure:
+def learning_curves(
+    report: TrainingReport,
+    *,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Figure:
     """Draw the losses and the metric of a training run, with the verdict and its evidence.
 
     The training loss is drawn as logged (faint) and smoothed by a running mean. It includes dropout
@@ -64,6 +73,10 @@ def learning_curves(report: TrainingReport) -> Figure:
     Parameters
     ----------
     report : TrainingReport
+        From `embedtopics.training.fit`.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the width of the page, and the height that the content needs.
 
     Returns
     -------
@@ -75,6 +88,8 @@ def learning_curves(report: TrainingReport) -> Figure:
     InputError
         If the report has no validation.
     """
+    canvas = Canvas(title, width, height)
+    check_input(report, "report", TrainingReport, _FIT)
     curves, diagnosis = report.curves, report.diagnosis
     if not len(curves.validation_steps):
         raise InputError("report", "one with at least one validation", found="none")
@@ -83,7 +98,13 @@ def learning_curves(report: TrainingReport) -> Figure:
     margin = {"l": 70, "r": 24, "t": 40 + 19 * len(heading), "b": 130}
     inner = _HEIGHT - margin["t"] - margin["b"]
     heights = [0.58 * inner, 0.34 * inner] if has_metric else [inner]
-    figure = panel_figure(heights, between=0.08 * inner, margin=margin, shared_xaxes=True)
+    figure = panel_figure(
+        canvas,
+        heights,
+        between=0.08 * inner,
+        margin=margin,
+        shared_xaxes=True,
+    )
     metric = caption(curves.metric_name or "metric", 40)
     traces = _losses(curves)
     if has_metric:
@@ -94,12 +115,13 @@ def learning_curves(report: TrainingReport) -> Figure:
     figure.update_yaxes(showgrid=True, fixedrange=False)
     # The axis ends with the run; its title names the plan.
     n_steps = max([*curves.training_steps[-1:].tolist(), int(curves.validation_steps[-1])])
-    end, title = max(1, n_steps) / curves.steps_per_epoch, "epochs"
+    end = max(1, n_steps) / curves.steps_per_epoch
+    axis_title = "epochs"
     if n_steps < curves.n_steps_planned:
         planned = curves.n_steps_planned / curves.steps_per_epoch
-        title = f"epochs; {n_steps / curves.steps_per_epoch:.3g} of {planned:.3g} planned"
+        axis_title = f"epochs; {n_steps / curves.steps_per_epoch:.3g} of {planned:.3g} planned"
     figure.update_xaxes(range=[-0.015 * end, 1.015 * end], fixedrange=False)
-    figure.update_xaxes(title=title, row=len(heights))
+    figure.update_xaxes(title=axis_title, row=len(heights))
     figure.update_yaxes(title="loss", range=_range(curves), row=1)
     if has_metric:
         figure.update_yaxes(title=metric, row=2)
@@ -240,7 +262,13 @@ _VERDICTS = {
 """Colour and shape of each verdict."""
 
 
-def before_after(changes: Sequence[Change]) -> Figure:
+def before_after(
+    report: TrainingReport | Sequence[Change],
+    *,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Figure:
     """Draw the scores of an encoder before and after fine-tuning.
 
     Above: the differences of scores with their intervals; to the right of zero the tuned encoder is
@@ -249,22 +277,33 @@ def before_after(changes: Sequence[Change]) -> Figure:
 
     Parameters
     ----------
-    changes : sequence of Change
-        As in `TrainingReport.before_after`.
+    report : TrainingReport, or sequence of Change
+        From `embedtopics.training.fit` or `embedtopics.training.compare_before_after`.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the width of the page, and the height that the content needs.
 
     Returns
     -------
     plotly.graph_objects.Figure
     """
+    canvas = Canvas(title, width, height)
+    if isinstance(report, list | tuple):
+        changes = report
+    else:
+        check_input(report, "report", TrainingReport, _FIT)
+        changes = report.before_after
+
     tasks = list(dict.fromkeys(change.task for change in changes))
     ordered = sorted(changes, key=lambda change: tasks.index(change.task))
     scores = [change for change in ordered if change.verdict != "descriptive"]
     levels = [change for change in ordered if change.verdict == "descriptive"]
     parts = [part for part in (scores, levels) if part]
     if not parts:
-        return empty_figure("Nothing was compared")
+        return empty_figure(canvas, "Nothing was compared")
     heights = [max(len(part), 2 if len(parts) == 1 else 1) * _ROW for part in parts]
-    figure = panel_figure(heights, between=76, margin={"r": 24, "t": 48, "b": 68})
+    margin = {"r": 24, "t": 48, "b": 68}
+    figure = panel_figure(canvas, heights, between=76, margin=margin)
     legend = _LEGEND | {"itemclick": False, "itemdoubleclick": False}
     figure.update_layout(legend=legend, showlegend=True)
     for panel, part in enumerate(parts):

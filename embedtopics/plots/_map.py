@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.plots._colors import NOISE_COLOR, dark, pale, spread_colors
 from embedtopics.plots._labels import densest_points, place_labels
 from embedtopics.plots._theme import (
-    ASSUMED_WIDTH,
     HIDDEN,
     INK,
     MUTED,
+    Canvas,
     Spec,
     base_layout,
     caption,
@@ -30,19 +31,21 @@ from embedtopics.protocols import Int64Array
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from embedtopics.topics.results import TopicResult
-
 HALO = ", ".join(f"{x}px {y}px 2px #fff" for x in (-1, 0, 1) for y in (-1, 0, 1) if x or y)
 """A white rim of eight shadows, which makes a name legible over lines and points."""
 
-_MARGIN = {"l": 12, "r": 12, "t": 40, "b": 12}
-_LEGEND_WIDTH, _LEAST_FOR_LEGEND = 230, 700
+_HEIGHT = 720
+_TOOLS = 40
+"""Pixels of the toolbar of Plotly, above the map."""
+
+_LEGEND_WIDTH = 230
+_LEAST_FOR_LEGEND = 700
 _NAMES, _CHARACTERS = 30, 200
 """Maximum number of names on the map, and of characters of a text on hovering."""
 
 
 def map(
-    result: TopicResult,
+    result: FittedTopics,
     *,
     title: str | None = None,
     width: int | None = None,
@@ -57,11 +60,11 @@ def map(
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
     title : str, optional
     width, height : int, optional
-        Pixels. Without them the figure fills its container, and names are placed for 1,100 by 720;
-        below a width of 700 there is no legend.
+        Pixels. Without them the figure fills its page, and names are placed for 1,100 by 720; below
+        a width of 700 there is no legend.
 
     Returns
     -------
@@ -70,6 +73,8 @@ def map(
     """
     import plotly.graph_objects as go
 
+    canvas = Canvas(title, width, height)
+    result = result_of(result)
     labels = result.clustering.labels
     anchors = densest_points(result.map, labels, result.n_topics)
     colors = [*pale(spread_colors(anchors), result), NOISE_COLOR]
@@ -83,23 +88,26 @@ def map(
             style = (names[topic_id], colors[topic_id], largest)
             traces.append(cloud(result.map, members, style, hover))
     low, high = bounds(result.map)
-    margin = {**_MARGIN, "t": 60} if title else _MARGIN
-    assumed = width or ASSUMED_WIDTH
-    wide = assumed >= _LEAST_FOR_LEGEND
+    has_legend = canvas.assumed_width >= _LEAST_FOR_LEGEND
+    top = _TOOLS
+    if title:
+        top = 16  # the tools stand beside the title
+    layout = base_layout(canvas, _HEIGHT - canvas.title_band, l=12, r=12, t=top, b=12)
+    margin = layout["margin"]
     drawing = (
-        assumed - margin["l"] - margin["r"] - (_LEGEND_WIDTH if traces and wide else 0),
-        (height or 720) - margin["t"] - margin["b"],
+        canvas.assumed_width - margin["l"] - margin["r"] - (_LEGEND_WIDTH if has_legend else 0),
+        layout["height"] - margin["t"] - margin["b"],
     )
     labelled = [name_lines(cut(name, 44), 18, 3) or [""] for name in names[:-1]]
     notes = label_annotations(labelled, anchors, (low, high), colors, drawing, _NAMES)
     legend = {"orientation": "v", "x": 1.0, "xanchor": "left", "yanchor": "top"}
     axis = {**HIDDEN, "fixedrange": False}
-    layout = base_layout(height or 720, width, title=title, **margin) | {
+    layout |= {
         "xaxis": {**axis, "range": [low[0], high[0]]},
         "yaxis": {**axis, "range": [low[1], high[1]], "scaleanchor": "x"},
         "dragmode": "pan",
         "legend": {**legend, "itemsizing": "constant", "traceorder": "normal"},
-        "showlegend": wide,
+        "showlegend": has_legend,
         "annotations": notes,
     }
     return go.Figure(data=traces, layout=layout)

@@ -9,11 +9,14 @@ import numpy as np
 
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import PALETTE, tint, topic_colors
+from embedtopics.plots._inputs import check_input
 from embedtopics.plots._theme import (
     HIDDEN,
     INK,
     LEFT_TO_RIGHT,
     MUTED,
+    PAGE_WIDTH,
+    Canvas,
     Spec,
     axes_of,
     base_layout,
@@ -23,12 +26,13 @@ from embedtopics.plots._theme import (
     hover,
     panel_figure,
     scatter,
+    title_notes,
 )
+from embedtopics.pretraining.results import TokenizerReport
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from embedtopics.pretraining.results import TokenizerReport
     from embedtopics.topics.results import TokenMixture, TopicResult
 
 _MONO = "ui-monospace, Menlo, 'DejaVu Sans Mono', 'Liberation Mono', 'Courier New', monospace"
@@ -37,13 +41,20 @@ _GLYPH = 0.602 * _SIZE
 """Pixels of a character of these fonts, so that words can be laid out without measuring."""
 
 _LINE, _BAR, _MARGIN, _GAP = 25, 27, 20, 24
-_WIDTH, _TOPICS, _WORDS = 900, 8, 400
-"""Pixels (by default), topics with a bar each, and words of the figure."""
+_TOPICS, _WORDS = 8, 400
+"""Topics with a bar each, and words of the figure."""
 _LONGEST = 32
 """Maximum number of characters of a word."""
 
 
-def mixture(result: TopicResult, mixture: TokenMixture, *, width: int = _WIDTH) -> Figure:
+def mixture(
+    result: TopicResult,
+    mixture: TokenMixture,
+    *,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Figure:
     """Draw the topics of a text as bars, and its words below in the colours of the topics.
 
     A word has the colour of the topic in which it has the largest weight, more intense for larger
@@ -55,8 +66,10 @@ def mixture(result: TopicResult, mixture: TokenMixture, *, width: int = _WIDTH) 
         The result of the mixture.
     mixture : TokenMixture
         From `embedtopics.topics.token_topics`.
-    width : int
-        Pixels; words do not flow when a page resizes the figure.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default 700, because words do not flow when a page resizes the figure, and the
+        height that the content needs.
 
     Returns
     -------
@@ -71,9 +84,10 @@ def mixture(result: TopicResult, mixture: TokenMixture, *, width: int = _WIDTH) 
     if len(mixture.shares) != result.n_topics:
         expected = f"of the result's {result.n_topics} topics"
         raise InputError("mixture", expected, found=f"one of {len(mixture.shares)}")
+    canvas = Canvas(title, width, height).sized(PAGE_WIDTH)
     colors = topic_colors(result)
     bars, notes = _bars(result, mixture, colors)
-    n_columns = (width - 2 * _MARGIN) / _GLYPH
+    n_columns = (canvas.assumed_width - 2 * _MARGIN) / _GLYPH
     places = _lay_out(_shown(mixture)[:_WORDS], int(n_columns))
     rest = len(mixture.tokens) - _WORDS
     n_lines = (places[-1][0] + 1 if places else 1) + (rest > 0)
@@ -84,7 +98,7 @@ def mixture(result: TopicResult, mixture: TokenMixture, *, width: int = _WIDTH) 
         notes.append({**words, "y": 0, "text": "no words"})
     heights = [len(bars["x"]) * _BAR, n_lines * _LINE]
     margin = dict.fromkeys("lrtb", _MARGIN)
-    figure = panel_figure(heights, between=_GAP, width=width, margin=margin)
+    figure = panel_figure(canvas, heights, between=_GAP, margin=margin)
     figure.add_traces([bars, _words(result, mixture, places) | axes_of(1)])
     for row, reach, n_rows in ((1, 1, len(bars["x"])), (2, n_columns, n_lines)):
         figure.update_xaxes({**HIDDEN, "range": [0, reach]}, row=row)
@@ -184,12 +198,23 @@ _CELL = 7.85
 """Pixels of a line, between texts, and of a character of a fixed-width font."""
 
 
-def tokens(report: TokenizerReport) -> Figure:
+def tokens(
+    report: TokenizerReport,
+    *,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Figure:
     """Draw the examples of a tokenizer report, with a colour for each token.
 
     Parameters
     ----------
     report : TokenizerReport
+        From `embedtopics.pretraining.tokenizer_report`.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default 700, because texts do not flow when a page resizes the figure, and the
+        height that the content needs.
 
     Returns
     -------
@@ -199,7 +224,12 @@ def tokens(report: TokenizerReport) -> Figure:
     """
     import plotly.graph_objects as go
 
-    n_columns = int((_WIDTH - 48) / _CELL)
+    canvas = Canvas(title, width, height).sized(PAGE_WIDTH)
+    call = "et.pretraining.tokenizer_report(encoder, corpus)"
+    check_input(report, "report", TokenizerReport, call)
+
+    across = canvas.assumed_width - 48
+    n_columns = max(int(across / _CELL), 1)
     shapes: list[Spec] = []
     places: list[tuple[float, float, str]] = []
     y = 0.0
@@ -229,14 +259,13 @@ def tokens(report: TokenizerReport) -> Figure:
         textfont={"family": "monospace", "size": _SIZE, "color": INK},
         hoverinfo="skip",
     )
-    title = f"{report.fertility:.2f} tokens per word, {report.share_cut:.1%} of words in 3 or more"
+    about = f"{report.fertility:.2f} tokens per word, {report.share_cut:.1%} of words in 3 or more"
     below = f"{cut(report.encoder, 60)}; texts from the least to the most divided"
-    markup = f"<span style='font-size:12px;color:{MUTED}'>{escape(below)}</span>"
     hidden = {"visible": False, "fixedrange": True}
-    layout = base_layout(int(y) + 84, _WIDTH, l=24, r=24, t=64, b=16) | {
+    layout = base_layout(canvas, int(y) + 84, l=24, r=24, t=64, b=16) | {
         "shapes": shapes,
-        "xaxis": {**hidden, "range": [0, _WIDTH - 48]},
+        "xaxis": {**hidden, "range": [0, across]},
         "yaxis": {**hidden, "range": [y - _SPACE, -_STEP / 2]},
-        "title": {"text": f"{title}<br>{markup}", "font": {"size": 15}},
+        "annotations": title_notes([about, escape(below)], 54),
     }
     return go.Figure([trace], layout)

@@ -11,10 +11,12 @@ import numpy as np
 
 from embedtopics.plots._bars import heading, left_out
 from embedtopics.plots._colors import PALETTE, dark
+from embedtopics.plots._inputs import check_input
 from embedtopics.plots._theme import (
     HIDDEN,
     INK,
     MUTED,
+    Canvas,
     Spec,
     axes_of,
     axis_keys,
@@ -33,12 +35,11 @@ from embedtopics.plots._theme import (
     scatter,
     topic_name,
 )
+from embedtopics.topics.results import TopicGroups, TopicTrends
 
 if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
-
-    from embedtopics.topics.results import TopicGroups, TopicTrends
 
 _PANELS = 15
 _PANEL, _BETWEEN = 92, 60
@@ -52,9 +53,12 @@ _MARKED = 60
 
 def over_time(
     trends: TopicTrends,
-    topics: Sequence[int | str] | None = None,
     *,
+    topics: int | str | Sequence[int | str] | None = None,
     changes: pd.DataFrame | None = None,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
 ) -> Figure:
     """Draw topics over time, in panels with the intervals of their shares.
 
@@ -63,11 +67,15 @@ def over_time(
     Parameters
     ----------
     trends : TopicTrends
-    topics : sequence of int or str, optional
+        From `embedtopics.topics.over_time`.
+    topics : int, str or sequence of them, optional
         Topics by id or name, in the order to draw, -1 for no topic. By default the 15 largest
         topics, or with `changes` those that change, by significance, before the largest.
     changes : DataFrame, optional
         From `embedtopics.topics.changes`; panels then show the verdicts.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the width of the page, and the height that the content needs.
 
     Returns
     -------
@@ -79,6 +87,9 @@ def over_time(
     InputError
         If a topic id does not exist.
     """
+    canvas = Canvas(title, width, height)
+    check_input(trends, "trends", TopicTrends, "et.topics.over_time(model)")
+
     verdicts: dict[int, str] = {}
     order = list(range(trends.n_topics))
     if changes is not None:
@@ -88,8 +99,8 @@ def over_time(
     shown = order[:_PANELS] if topics is None else topics
     topic_ids = checked_topics(shown, trends.labels, -1)
     if not topic_ids:
-        return empty_figure()
-    figure = _panels(trends, topic_ids, verdicts)
+        return empty_figure(canvas)
+    figure = _panels(trends, topic_ids, verdicts, canvas)
     rest = left_out(trends.n_topics - len(topic_ids) if topics is None else 0)
     return figure.update_layout(annotations=[*figure.layout.annotations, *rest])
 
@@ -99,7 +110,9 @@ def _color_of(verdict: str) -> str:
     return _VERDICTS.get(verdict.split(" ")[0], "")
 
 
-def _panels(trends: TopicTrends, topic_ids: list[int], verdicts: dict[int, str]) -> Figure:
+def _panels(
+    trends: TopicTrends, topic_ids: list[int], verdicts: dict[int, str], canvas: Canvas
+) -> Figure:
     # A period of three rows has a share of 67 % by chance, which is no part of the curve.
     few = np.flatnonzero((trends.totals > 0) & (trends.totals < trends.min_rows)).tolist()
     blank = np.where(np.isin(np.arange(trends.n_periods), few), np.nan, 0.0)
@@ -109,7 +122,15 @@ def _panels(trends: TopicTrends, topic_ids: list[int], verdicts: dict[int, str])
     columns = min(n, 2)  # that fit into 420 pixels
     heights = [_PANEL] * -(-n // columns)
     margin = {"t": 84, "b": 58}
-    figure = panel_figure(heights, columns, n=n, between=_BETWEEN, gap=40, margin=margin)
+    figure = panel_figure(
+        canvas,
+        heights,
+        columns,
+        n=n,
+        between=_BETWEEN,
+        gap=40,
+        margin=margin,
+    )
     traces, notes = [], []
     for panel, topic in enumerate(topic_ids):
         verdict, top = verdicts.get(topic, ""), _top(trends, topic)
@@ -239,7 +260,14 @@ _STEEP = 2.0
 """Doublings of a share at which a tile has its full colour."""
 
 
-def by_group(groups: TopicGroups, topics: Sequence[int | str] | None = None) -> Figure:
+def by_group(
+    groups: TopicGroups,
+    *,
+    topics: int | str | Sequence[int | str] | None = None,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Figure:
     """Draw the share of each topic in each group.
 
     Up to five groups are dots with the intervals of their shares. More groups are tiles with the
@@ -248,8 +276,12 @@ def by_group(groups: TopicGroups, topics: Sequence[int | str] | None = None) -> 
     Parameters
     ----------
     groups : TopicGroups
-    topics : sequence of int or str, optional
+        From `embedtopics.topics.by_group`.
+    topics : int, str or sequence of them, optional
         Topics by id or name, in the order to draw, -1 for no topic; by default the 25 largest.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default the width of the page, and the height that the content needs.
 
     Returns
     -------
@@ -262,11 +294,13 @@ def by_group(groups: TopicGroups, topics: Sequence[int | str] | None = None) -> 
     """
     import plotly.graph_objects as go
 
+    canvas = Canvas(title, width, height)
+    check_input(groups, "groups", TopicGroups, "et.topics.by_group(model)")
+
     largest = range(min(_ROWS, groups.n_topics))
-    requested: Sequence[int | str] = largest if topics is None else topics
-    topic_ids = checked_topics(requested, groups.labels, -1)
+    topic_ids = checked_topics(largest if topics is None else topics, groups.labels, -1)
     if not topic_ids:
-        return empty_figure()
+        return empty_figure(canvas)
 
     names = lined_axis([topic_name(groups.labels, topic) for topic in topic_ids])
     n_rows = max(len(topic_ids), 2)
@@ -283,7 +317,7 @@ def by_group(groups: TopicGroups, topics: Sequence[int | str] | None = None) -> 
         axis["range"] = names_above["range"][::-1]
         axis["tickfont"] = {"size": 11, "color": MUTED}
 
-        layout = base_layout(n_rows * 32 + 212, t=140, b=72)
+        layout = base_layout(canvas, n_rows * 32 + 212, t=140, b=72)
         key = (
             'share of the group\'s rows,<br><span style="color:#2f7fb5">blue</span> above that of '
             'all rows,<br><span style="color:#b96a1c">orange</span> below; grey: under 20 rows'
@@ -294,7 +328,7 @@ def by_group(groups: TopicGroups, topics: Sequence[int | str] | None = None) -> 
         axis = {"rangemode": "tozero", "tickformat": ".1~%", "showgrid": True}
         axis["title"] = "share of the group's rows"
         top = 40 + 20 * n_groups  # a line of the legend for each group
-        layout = base_layout(n_rows * 32 + top + 70, t=top, b=64) | {"showlegend": True}
+        layout = base_layout(canvas, n_rows * 32 + top + 70, t=top, b=64) | {"showlegend": True}
         notes = []
 
     n_others = groups.n_topics - len(topic_ids) if topics is None else 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from embedtopics._utils.checks import is_whole
+from embedtopics._utils.checks import checked_count, is_whole
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import PALETTE
 
@@ -81,6 +83,16 @@ def caption(text: str, length: int) -> str:
 ASSUMED_WIDTH = 1100
 """Pixels for which a figure without a width is laid out."""
 
+PAGE_WIDTH = 700
+"""Pixels of figures whose parts do not flow, such as texts: they fit into a notebook."""
+
+TITLE_BAND = 44
+"""Pixels that a title adds to the top of a figure."""
+
+# The least that the margins and the headings leave for the drawing: room for a line of text.
+NARROWEST_DRAWING = 60
+LOWEST_PANEL = 20
+
 GRID = "#e6e9ed"
 GREY = "#8a94a3"
 HIDDEN = {"visible": False, "showgrid": False, "zeroline": False}
@@ -94,6 +106,7 @@ _AXIS = {
     "title": {"font": {"size": 12, "color": MUTED}},
     "zeroline": False,
 }
+_MARGINS: dict[str, float] = {"l": 16, "r": 24, "t": 16, "b": 16}
 _LABEL = {"bgcolor": "#fff", "align": "left", "font": {"family": FONT, "color": INK}}
 
 TEMPLATE = {
@@ -104,7 +117,7 @@ TEMPLATE = {
         "hoverlabel": _LABEL,
         "hovermode": "closest",
         "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
-        "margin": {"l": 16, "r": 24, "t": 16, "b": 16},
+        "margin": _MARGINS,
         "showlegend": False,
         "xaxis": _AXIS,
         "yaxis": _AXIS,
@@ -114,27 +127,95 @@ TEMPLATE = {
 """The Plotly template of every figure."""
 
 
-def base_layout(
-    height: float, width: int | None = None, *, title: str | None = None, **margin: float
-) -> Spec:
-    """Return the layout that all figures share; `margin` takes Plotly's l, r, t and b."""
-    layout: Spec = {"template": TEMPLATE, "height": round(height), "width": width, "margin": margin}
-    if title:
+@dataclass(frozen=True)
+class Canvas:
+    """The title and the size of a figure that a caller asks for, as in plotly.express.
+
+    Parameters
+    ----------
+    title : str, optional
+        It stands above all else, and adds `TITLE_BAND` pixels to a default height.
+    width : int, optional
+        Pixels; by default the figure fills its page, and is laid out for `ASSUMED_WIDTH`.
+    height : int, optional
+        Pixels; by default what the content needs.
+    """
+
+    title: str | None = None
+    width: int | None = None
+    height: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.title is not None and not isinstance(self.title, str):
+            raise InputError("title", "a string", self.title)
+        if self.width is not None:
+            checked_count(self.width, "width")
+        if self.height is not None:
+            checked_count(self.height, "height")
+
+    @property
+    def assumed_width(self) -> int:
+        """Pixels across for which the figure is laid out."""
+        return self.width or ASSUMED_WIDTH
+
+    @property
+    def title_band(self) -> int:
+        """Pixels of the title, 0 without one."""
+        return TITLE_BAND if self.title else 0
+
+    def sized(self, width: int) -> Canvas:
+        """Return a canvas of this width unless the caller asked for another."""
+        return self if self.width is not None else replace(self, width=width)
+
+
+def base_layout(canvas: Canvas, height: float, **margin: float) -> Spec:
+    """Return the layout that all figures share.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    height : float
+        Pixels that the content needs, with its margins and without a title.
+    **margin : float
+        Plotly's l, r, t and b, in pixels, without a title.
+    """
+    margins = {**_MARGINS, **margin}
+    margins["t"] += canvas.title_band
+    total = canvas.height or round(height + canvas.title_band)
+
+    _check_space("width", canvas.width, margins["l"] + margins["r"])
+    _check_space("height", canvas.height, margins["t"] + margins["b"])
+
+    layout: Spec = {
+        "template": TEMPLATE,
+        "height": total,
+        "width": canvas.width,
+        "margin": margins,
+    }
+    if canvas.title:
         place = {"x": 0.01, "xanchor": "left", "y": 1.0, "yanchor": "top", "pad": {"t": 14}}
-        layout["title"] = {"text": caption(title, 200), "font": {"size": 18}, **place}
+        layout["title"] = {"text": caption(canvas.title, 200), "font": {"size": 18}, **place}
     return layout
 
 
-def empty_figure(text: str = "No topics were found") -> Figure:
+def _check_space(parameter: str, pixels: int | None, margins: float) -> None:
+    """Raise InputError if the margins of a figure leave too little of its width or height."""
+    least = round(margins) + NARROWEST_DRAWING
+    if pixels is not None and pixels < least:
+        raise InputError(parameter, f"at least {least} pixels for this figure", pixels)
+
+
+def empty_figure(canvas: Canvas, text: str = "No topics were found") -> Figure:
     """Return a figure with a note in place of data."""
     import plotly.graph_objects as go
 
     shown = note(text, 0.5, 0.5, across="center", up="middle", size=15, color=MUTED)
     axes = {"xaxis": HIDDEN, "yaxis": HIDDEN}
-    return go.Figure(layout=base_layout(200) | axes | {"annotations": [shown]})
+    return go.Figure(layout=base_layout(canvas, 200) | axes | {"annotations": [shown]})
 
 
 def panel_figure(
+    canvas: Canvas,
     heights: Sequence[float],
     columns: int = 1,
     *,
@@ -142,32 +223,65 @@ def panel_figure(
     between: float = 0,
     gap: float = 16,
     table: float = 0,
-    width: int | None = None,
     margin: Spec | None = None,
     **options: Any,
 ) -> Figure:
-    """Return a figure of empty panels, the first `n` of a grid; `heights` are in pixels."""
+    """Return a figure of empty panels, the first `n` of a grid.
+
+    `heights` are those of the rows of panels, in pixels. A canvas with a height of its own shrinks
+    or stretches the panels; the space `between` them holds headings and keeps its pixels, and so
+    does a `table` below them.
+    """
     from plotly.subplots import make_subplots
 
     cells: list[Any] = [{}] * (n or len(heights) * columns)
     cells += [None] * (len(heights) * columns - len(cells))
     specs = [cells[i : i + columns] for i in range(0, len(cells), columns)]
-    heights = [float(height) for height in heights]
+
+    margins: Spec = {"l": 16, "r": 16, "t": 16, "b": 16} | (margin or {})
+    n_spaces = len(heights) if table else len(heights) - 1
+    fixed = n_spaces * between + table
+    around = margins["t"] + margins["b"]
+    heights = _fitted_heights(canvas, heights, fixed + around)
+
     if table:
         heights.append(table)
         specs.append([{"type": "table", "colspan": columns}, *[None] * (columns - 1)])
-    margins: Spec = {"l": 16, "r": 16, "t": 16, "b": 16} | (margin or {})
-    inner = sum(heights) + (len(heights) - 1) * between
-    across = (width or ASSUMED_WIDTH) - margins["l"] - margins["r"]
+    inner = sum(heights) + n_spaces * between
+    across = canvas.assumed_width - margins["l"] - margins["r"]
     spacing: Spec = {
         "vertical_spacing": between / inner if len(heights) > 1 else 0,
-        "horizontal_spacing": gap / across if columns > 1 else 0,
+        "horizontal_spacing": max(gap / across, 0) if columns > 1 else 0,
     }
+    layout = base_layout(canvas, inner + around, **margins)
     figure = make_subplots(
         len(heights), columns, specs=specs, row_heights=heights, **spacing, **options
     )
     figure.layout.template = TEMPLATE  # an update would only add to Plotly's own
-    return figure.update_layout(base_layout(inner + margins["t"] + margins["b"], width, **margins))
+    return figure.update_layout(layout)
+
+
+def _fitted_heights(canvas: Canvas, heights: Sequence[float], fixed: float) -> list[float]:
+    """Return the heights of rows of panels, so that they and `fixed` pixels fill the canvas."""
+    if canvas.height is None:
+        return [float(height) for height in heights]
+
+    available = canvas.height - canvas.title_band - fixed
+    stretch = available / sum(heights)
+    if stretch * min(heights) < LOWEST_PANEL:
+        least = fixed + canvas.title_band + LOWEST_PANEL * sum(heights) / min(heights)
+        expected = f"at least {math.ceil(least)} pixels for this figure"
+        raise InputError("height", expected, canvas.height)
+    return [stretch * height for height in heights]
+
+
+def panel_size(figure: Figure, panel: int, canvas: Canvas) -> tuple[float, float]:
+    """Return the width and the height of a panel in pixels."""
+    x, y = domains(figure, panel)
+    margin = figure.layout.margin
+    across = canvas.assumed_width - margin.l - margin.r
+    up = figure.layout.height - margin.t - margin.b
+    return (x[1] - x[0]) * across, (y[1] - y[0]) * up
 
 
 def axes_of(panel: int) -> dict[str, str]:
@@ -280,10 +394,10 @@ def checked_topics(topics: Any, labels: Sequence[str], least: int = 0) -> list[i
 
 
 def fit_columns(
-    n: int, *, sides: float, least: float, gap: float = 16, width: float | None = None
+    n: int, *, sides: float, least: float, width: float, gap: float = 16
 ) -> tuple[int, float]:
     """Return the number of columns of `n` panels, in rows that are even, and a panel's pixels."""
-    inner = (width or ASSUMED_WIDTH) - sides
+    inner = width - sides
     fit = max(int((inner + gap) / (least + gap)), 1)
     columns = max(-(-n // max(-(-n // fit), 1)), 1)
     return columns, (inner - (columns - 1) * gap) / columns

@@ -14,14 +14,15 @@ from embedtopics._utils.checks import is_number
 from embedtopics.corpus._texts import is_missing
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import NOISE_COLOR, PALETTE, dark, tint
+from embedtopics.plots._inputs import check_input
 from embedtopics.plots._labels import place_labels
 from embedtopics.plots._map import HALO
 from embedtopics.plots._theme import (
-    ASSUMED_WIDTH,
     GREY,
     GRID,
     LEFT_TO_RIGHT,
     MUTED,
+    Canvas,
     Spec,
     axes_of,
     axis_keys,
@@ -32,6 +33,7 @@ from embedtopics.plots._theme import (
     hover,
     panel_figure,
     panel_note,
+    panel_size,
     plain,
     scatter,
     small,
@@ -73,7 +75,13 @@ class _Group:
 
 
 def word_map(
-    result: WordMap, *, colors: Sequence[Any] | None = None, width: int | None = None
+    uses: WordMap,
+    *,
+    labels: Sequence[Any] | None = None,
+    paths: bool = False,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
 ) -> Figure:
     """Draw all uses of a word on one map for each layer, to show where they separate.
 
@@ -82,39 +90,72 @@ def word_map(
     the use. Above each map are the mean cosine similarity of two uses, and the share of their
     variance that the map shows: if this is small, uses that are near on the map may be far apart.
 
+    With `paths`, one common plane shows the paths of some uses through the layers. Each layer is
+    centred on the mean of all uses, so that the paths show how uses separate, not how layers drift.
+    A path has a numbered bead for each layer; the other uses are points at their positions in the
+    last layer. The path of a label is that of its use nearest to the median of the label; without
+    labels, the paths of four uses that are far apart are drawn.
+
     Parameters
     ----------
-    result : WordMap
+    uses : WordMap
         From `embedtopics.probing.word_map`.
-    colors : sequence, optional
+    labels : sequence, optional
         A label for each text, such as the sense of the word, a period or a source.
         None and "" are no label; of more than 12 labels, the rarest share a colour.
-    width : int, optional
-        Pixels; by default those of the page, with a layout for about 1,000.
+    paths : bool
+        Whether to draw paths through the layers, instead of a map for each layer.
+    title : str, optional
+    width, height : int, optional
+        Pixels; by default those of the page, with a layout for 1,100, and what the maps need.
 
     Returns
     -------
     plotly.graph_objects.Figure
+        Of paths, a trace of points for each label, then one for each path.
 
     Raises
     ------
     InputError
-        If `colors` has another length.
+        If `labels` has another length.
     """
-    groups = _grouped(result, colors)
+    canvas = Canvas(title, width, height)
+    check_input(uses, "uses", WordMap, 'et.probing.word_map(states, "word")')
+    groups = _grouped(uses, labels)
+    if paths:
+        return _draw_paths(uses, groups, canvas)
+    return _draw_maps(uses, groups, canvas)
+
+
+def _draw_maps(result: WordMap, groups: list[_Group], canvas: Canvas) -> Figure:
+    """Draw a map for each layer."""
     texts = _hover_texts(result)
-    n_lines = _legend_lines(groups, width)
-    n, gap = len(result.layers), 16
-    columns, across = fit_columns(n, sides=32, least=NARROWEST, gap=gap, width=width)
+    n_lines = _legend_lines(groups, canvas)
     top = TITLE + n_lines * 21 + (10 if n_lines else 0) + 24
-    heights = [min(across, WIDEST)] * -(-n // columns)  # square maps
-    margin = {"l": 16, "r": 16, "t": top, "b": 18}
-    figure = panel_figure(heights, columns, n=n, between=34, gap=gap, width=width, margin=margin)
+
+    n, gap = len(result.layers), 16
+    columns, across = fit_columns(
+        n,
+        sides=32,
+        least=NARROWEST,
+        gap=gap,
+        width=canvas.assumed_width,
+    )
+    figure = panel_figure(
+        canvas,
+        [min(across, WIDEST)] * -(-n // columns),  # square maps
+        columns,
+        n=n,
+        between=34,
+        gap=gap,
+        margin={"l": 16, "r": 16, "t": top, "b": 18},
+    )
     lines = [
         f"{_name(result)} · {_n_uses(result)} · {caption(result.encoder, 50)}",
         "above each map: mean cosine of uses, share of variance",
     ]
     notes = title_notes(lines, top - 6)
+
     frame = {**AXIS, "showline": True, "linecolor": "#d3d7dd", "mirror": True}
     figure.update_xaxes(frame).update_yaxes(frame)
     for panel, (layer, points) in enumerate(zip(result.layers, result.coordinates, strict=True)):
@@ -123,50 +164,28 @@ def word_map(
             figure.layout[key].range = [-limit, limit]
         axes = axes_of(panel)
         figure.layout[axis_keys(panel)[1]].scaleanchor = axes["xaxis"]
+
         for group in groups:
             trace = _points(points, group, texts, f"layer {layer}")
             is_shown = bool(trace.get("legendgroup")) and not panel
             figure.add_trace({**trace, **axes, "showlegend": is_shown})
         notes.append(panel_note(figure, panel, _heading(result, panel), yshift=3))
-    return figure.update_layout(annotations=notes, dragmode="pan", **_legend(figure, n_lines))
+
+    legend = _legend(figure, n_lines, canvas)
+    return figure.update_layout(annotations=notes, dragmode="pan", **legend)
 
 
-def word_paths(
-    result: WordMap, *, colors: Sequence[Any] | None = None, width: int | None = None
-) -> Figure:
-    """Draw the paths of some uses of a word through the layers, on one common plane.
-
-    Each layer is centred on the mean of all uses, so that the paths show how uses separate, not
-    how layers drift. A path has a numbered bead for each layer; the other uses are points at their
-    positions in the last layer.
-
-    Parameters
-    ----------
-    result : WordMap
-        From `embedtopics.probing.word_map`.
-    colors, width : sequence and int, optional
-        As for `word_map`. The path of a label is that of its use nearest to the median of the
-        label; without labels, the paths of four uses that are far apart are drawn.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        A trace of points for each label, then one for each path.
-
-    Raises
-    ------
-    InputError
-        If `colors` has another length.
-    """
-    groups = _grouped(result, colors)
+def _draw_paths(result: WordMap, groups: list[_Group], canvas: Canvas) -> Figure:
+    """Draw the paths of some uses through the layers."""
     last = result.joint[-1]
     numbers = _typical(last, groups)
     texts = _hover_texts(result)
-    n_lines = _legend_lines(groups, width)
+    n_lines = _legend_lines(groups, canvas)
     top = TITLE + 10 + 21 * n_lines + (8 if n_lines else 0)
-    size = np.array([(width or ASSUMED_WIDTH) - 32.0, HEIGHT - top - 12.0])
     margin = {"l": 16, "r": 16, "t": top, "b": 12}
-    figure = panel_figure([float(size[1])], width=width, margin=margin)
+    figure = panel_figure(canvas, [HEIGHT - top - 12.0], margin=margin)
+    size = np.array(panel_size(figure, 0, canvas))
+
     shown = np.concatenate([last, result.joint[:, numbers].reshape(-1, 2)])
     low, high = shown.min(axis=0), shown.max(axis=0)
     centre, reach = (low + high) / 2, (float(np.max((high - low) / size)) * 1.16 or 1.0) * size / 2
@@ -174,23 +193,25 @@ def word_paths(
     figure.add_traces([_background(last, group, texts) for group in groups])
     paths = zip(numbers, shades, strict=True)
     figure.add_traces([_path(result, use, color, texts[use]) for use, color in paths])
+
     notes = title_notes(_paths_title(result, len(numbers)), top - 6)
     pixels = (result.joint - centre) / (2 * reach) * size + size / 2
     notes += _use_labels(result, numbers, shades, pixels, (float(size[0]), float(size[1])))
     ranges = np.stack([centre - reach, centre + reach], axis=1).tolist()
     figure.update_xaxes({**AXIS, "range": ranges[0]})
     figure.update_yaxes({**AXIS, "range": ranges[1], "scaleanchor": "x"})
-    return figure.update_layout(annotations=notes, dragmode="pan", **_legend(figure, n_lines))
+    legend = _legend(figure, n_lines, canvas)
+    return figure.update_layout(annotations=notes, dragmode="pan", **legend)
 
 
-def _grouped(result: WordMap, colors: Sequence[Any] | None) -> list[_Group]:
+def _grouped(result: WordMap, row_labels: Sequence[Any] | None) -> list[_Group]:
     """Return the uses by label, or without labels as one group shaded along the first axis."""
     n = len(result)
-    if colors is None:
+    if row_labels is None:
         along = np.round(result.coordinates[-1, :, 0], 12)
         ranks = np.argsort(np.argsort(along, kind="stable"))
         return [_Group("", np.arange(n), (ranks / max(n - 1, 1)).tolist())]
-    raw = _labels(result, colors)
+    raw = _labels(result, row_labels)
     present = [label for label in raw if label is not None]
     if present and all(is_number(label) for label in present):
         names = [f"{label:g}" for label in sorted({float(label) for label in present})]
@@ -219,11 +240,11 @@ def _grouped(result: WordMap, colors: Sequence[Any] | None) -> list[_Group]:
     return [_Group("no label", without, NOISE_COLOR), *groups] if len(without) else groups
 
 
-def _labels(result: WordMap, colors: Sequence[Any]) -> list[Any]:
+def _labels(result: WordMap, row_labels: Sequence[Any]) -> list[Any]:
     """Return the label of each use; None if it has none."""
-    labels = list(colors)
+    labels = list(row_labels)
     if len(labels) != result.n_texts:
-        raise InputError("colors", f"a label for each of the {result.n_texts:,} texts", labels)
+        raise InputError("labels", f"a label for each of the {result.n_texts:,} texts", labels)
     of_uses = [labels[use.text] for use in result.uses]
     return [None if is_missing(label) or label == "" else label for label in of_uses]
 
@@ -284,18 +305,23 @@ def _paths_title(result: WordMap, n_paths: int) -> list[str]:
     return [" · ".join(parts), text]
 
 
-def _legend_lines(groups: Sequence[_Group], width: int | None) -> int:
+def _legend_lines(groups: Sequence[_Group], canvas: Canvas) -> int:
     """Return the number of lines of the legend."""
     if not groups[0].name:
         return 0
-    space = (width or ASSUMED_WIDTH) - 32
+    space = canvas.assumed_width - 32
     widths = [7.2 * len(group.name) + 44 for group in groups]
     # In several lines, Plotly gives every entry the width of the longest.
     return 1 if sum(widths) <= space else -(-len(groups) // max(int(space / max(widths)), 1))
 
 
-def _legend(figure: Figure, n_lines: int) -> Spec:
-    place = {"yref": "container", "y": 1 - (TITLE + 4) / figure.layout.height, "yanchor": "top"}
+def _legend(figure: Figure, n_lines: int, canvas: Canvas) -> Spec:
+    below_title = canvas.title_band + TITLE + 4
+    place = {
+        "yref": "container",
+        "y": 1 - below_title / figure.layout.height,
+        "yanchor": "top",
+    }
     legend = {**place, "itemsizing": "constant", "traceorder": "normal"}
     return {"showlegend": n_lines > 0, "legend": legend}
 

@@ -14,9 +14,10 @@ from embedtopics.classification.results import ClassificationReport, Score
 from embedtopics.comparison.results import Comparison
 from embedtopics.errors import InputError
 from embedtopics.evaluation.results import SheetScore
-from embedtopics.plots._classification import confusion, prevalence, reliability, risk_coverage
+from embedtopics.plots._classification import confusion, reliability, risk_coverage
 from embedtopics.plots._layers import layers
 from embedtopics.plots._learning import before_after, learning_curves
+from embedtopics.plots._shares import shares
 from embedtopics.probing.results import LayerScores
 from embedtopics.report._comparison import comparison_html
 from embedtopics.report._documents import FORMATS, Section, Table, write_page
@@ -255,7 +256,7 @@ def _training(report: TrainingReport) -> tuple[str, list[Section]]:
     ]
     if report.before_after:
         scores = _table([vars(change) for change in report.before_after])
-        sections.append(Section("Before and after training", [before_after(report.before_after)]))
+        sections.append(Section("Before and after training", [before_after(report)]))
         sections.append(Section("Scores", [scores]))
     return f"Training of {Path(report.folder).name}", sections
 
@@ -283,8 +284,8 @@ def _study(report: StudyReport) -> tuple[str, list[Section]]:
     )
     sections = [Section("Summary", [summary])]
     if report.shares is not None:
-        shares = prevalence(report.shares)
-        sections.append(Section("Share of each label in the distinct texts", [shares]))
+        figure = shares(report.shares)
+        sections.append(Section("Share of each label in the distinct texts", [figure]))
     tables = [Section(heading, [frame]) for heading, frame in report.tables.items()]
     return "Annotation study", [*sections, *tables]
 

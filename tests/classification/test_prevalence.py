@@ -190,13 +190,13 @@ def test_shares_by_group_and_time(model):
     months = shares_of(model, corpus, "label", by="day", every="quarter")
     names = months.to_frame()["group"].unique().tolist()
     assert names[0] == "2020-01-01" and names == sorted(names)
-    fig = plots.prevalence(months)
+    fig = plots.shares(months)
     assert len(fig.data) == 9  # three classes: labels alone, predicted, estimated
     assert list(fig.data[2].x) == names
-    bars = plots.prevalence(shares_of(model, corpus, "label", by="side"), ["chess"])
+    bars = plots.shares(shares_of(model, corpus, "label", by="side"), classes=["chess"])
     assert list(bars.layout.yaxis.ticktext) == ["left  ", "right  "]
     with refuses("classes"):
-        plots.prevalence(months, ["music"])
+        plots.shares(months, classes=["music"])
 
 
 def test_known_chances_correct_a_sample_that_is_not_even(model):

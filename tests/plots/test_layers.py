@@ -76,14 +76,14 @@ def test_baselines_are_levels_with_their_bands_and_their_figures_beside_them():
 def test_a_baseline_of_all_layers_is_a_curve():
     extra = tuple(ProbeScore("random model", i, "macro F1", 0.1 * i, NAN, NAN, 9) for i in range(4))
     extra += (ProbeScore("probe", 0, "macro F1", 0.5, NAN, NAN, 9),)
-    (line,) = named(plots.layers(scores(extra=extra), "macro F1"), "random model")
+    (line,) = named(plots.layers(scores(extra=extra), metric="macro F1"), "random model")
     assert list(line.x) == [0, 1, 2, 3] and "markers" in line.mode
 
 
 @pytest.mark.parametrize(("metric", "pick"), [("accuracy", max), ("bits per label", min)])
 def test_the_best_layer_is_ringed_where_fewer_is_better_too(metric, pick):
     found = scores(n=7)
-    figure = plots.layers(found, metric)
+    figure = plots.layers(found, metric=metric)
     (ring,) = [t for t in figure.data if t.name == "best layer"]
     best = pick(found.of(what="probe", metric=metric), key=lambda s: s.value)
     assert (ring.x[0], ring.y[0]) == (best.layer, best.value)
@@ -93,10 +93,10 @@ def test_the_best_layer_is_ringed_where_fewer_is_better_too(metric, pick):
 
 def test_of_equal_layers_the_lowest_is_the_best():
     same = tuple(ProbeScore("probe", i, "macro F1", 0.5, NAN, NAN, 9) for i in (1, 2, 3))
-    figure = plots.layers(scores(extra=same), "macro F1")
+    figure = plots.layers(scores(extra=same), metric="macro F1")
     assert [t.x[0] for t in figure.data if t.name == "best layer"] == [1]
     with refuses("metric"):
-        plots.layers(scores(), "uuas")
+        plots.layers(scores(), metric="uuas")
 
 
 def test_the_mix_is_a_strip_of_bars():

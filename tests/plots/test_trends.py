@@ -54,10 +54,8 @@ def test_panels_name_the_first_and_the_last_period_inside_their_ends(n_topics):
     places = [a.x for a in named]
     assert (min(places), max(places)) == pytest.approx((0, 1))
     assert not layout.xaxis.showticklabels
-    (only,) = [
-        a for a in plots.over_time(topics.over_time(result, "decade"), [0]).layout.annotations
-        if a.text.startswith("2020")
-    ]  # fmt: skip
+    figure = plots.over_time(topics.over_time(result, "decade"), topics=[0])
+    (only,) = [note for note in figure.layout.annotations if note.text.startswith("2020")]
     assert (only.x, only.xanchor) == (pytest.approx(0.5), "center")
 
 
@@ -81,7 +79,7 @@ def test_points_of_few_groups_and_tiles_of_many(result, source):
         ends = np.array(trace.x) + np.array(trace.error_x.array)
         assert ends == pytest.approx(groups.high[:6, place])
     many = topics.by_group(result, [f"s{i % 9}" for i in range(len(result.corpus))])
-    (tiles,) = plots.by_group(many, [3, -1]).data
+    (tiles,) = plots.by_group(many, topics=[3, -1]).data
     assert tiles.type == "heatmap" and np.shape(tiles.z) == (2, 9)
     shares = many.counts[3] / many.totals
     high = np.array(tiles.z)[0] > 0.3
@@ -92,7 +90,7 @@ def test_periods_with_few_rows_are_hollow_and_set_no_scale(result):
     dates = np.where(np.arange(len(result.corpus)) < 3, "2020-01-15", "2020-02-02").astype(object)
     dates[300:] = "2020-03-02"
     trends = topics.over_time(result, "month", time=dates)
-    figure = plots.over_time(trends, [0])
+    figure = plots.over_time(trends, topics=[0])
     line, hollow = lines_of(figure)
     assert line.y[0] is None and list(line.y[1:]) == pytest.approx(trends.shares[0, 1:])
     assert hollow.marker.symbol == "circle-open" and len(hollow.x) == 1

@@ -49,7 +49,7 @@ def test_each_panel_holds_its_layer_and_a_use_keeps_its_colour():
 
 def test_labels_of_texts_colour_their_uses():
     found = probing.word_map(states_of(), "bat")
-    traces = points(plots.word_map(found, colors=["animal", "sport", "mixed", "x", None]), 0)
+    traces = points(plots.word_map(found, labels=["animal", "sport", "mixed", "x", None]), 0)
     assert {t.name.rstrip("\u200e"): list(t.customdata) for t in traces} == {
         "animal": [0], "sport": [1], "mixed": [2, 3], "no label": [4],
     }  # fmt: skip
@@ -62,18 +62,18 @@ def test_numbers_stand_in_their_order_and_rare_labels_share_a_colour():
     texts = [f"bat {i}" for i in range(60)]
     found = probing.word_map(states_of(texts), "bat")
     years = [1990 + (i % 20) * 2 for i in range(60)]
-    traces = points(plots.word_map(found, colors=years), 0)
+    traces = points(plots.word_map(found, labels=years), 0)
     names = [t.name.rstrip("\u200e") for t in traces]
     assert names[:-1] == sorted(names[:-1], key=int) and len(names) == 12
     assert names[-1] == "9 other labels"
     assert sum(len(t.customdata) for t in traces) == 60
 
 
-@pytest.mark.parametrize("draw", [plots.word_map, plots.word_paths])
-def test_corpus_text_is_no_markup(draw):
+@pytest.mark.parametrize("paths", [False, True])
+def test_corpus_text_is_no_markup(paths):
     states = states_of([HOSTILE, "a \u202ebat\ue000 in \ue001 here", "bat"], encoder=HOSTILE)
     found = probing.word_map(states, "bat")
-    written = draw(found, colors=[HOSTILE, "b", "c"]).to_json()
+    written = plots.word_map(found, labels=[HOSTILE, "b", "c"], paths=paths).to_json()
     said = json.loads(written)
     hover = [text for t in said["data"] for text in t.get("hovertext") or []]
     assert any(
@@ -97,7 +97,7 @@ def test_a_long_sentence_is_shown_around_its_word():
 
 def test_paths_go_through_the_joint_plane_with_a_bead_a_layer():
     found = probing.word_map(states_of(), "bat")
-    figure = plots.word_paths(found)
+    figure = plots.word_map(found, paths=True)
     paths = [t for t in figure.data if t.mode == "lines+markers+text"]
     use = int(paths[0].name.removeprefix("use "))
     np.testing.assert_allclose(paths[0].x, found.joint[:, use, 0])
@@ -112,7 +112,7 @@ def test_without_numbers_a_path_stands_for_each_label():
     texts = [f"bat {i}" for i in range(30)]
     found = probing.word_map(states_of(texts), "bat")
     labels = ["a", "b", ""] * 10
-    figure = plots.word_paths(found, colors=labels)
+    figure = plots.word_map(found, labels=labels, paths=True)
     chosen = [int(t.name[4:]) for t in figure.data if t.mode == "lines+markers+text"]
     assert sorted(labels[use] for use in chosen) == ["a", "b"]
     for use in chosen:
@@ -120,7 +120,7 @@ def test_without_numbers_a_path_stands_for_each_label():
         gaps = np.linalg.norm(own - np.median(own, axis=0), axis=1)
         apart = np.linalg.norm(found.joint[-1, use] - np.median(own, axis=0))
         assert apart == pytest.approx(gaps.min())
-    alone = plots.word_paths(found)
+    alone = plots.word_map(found, paths=True)
     assert sum(t.mode == "lines+markers+text" for t in alone.data) == 4
 
 
@@ -130,10 +130,10 @@ def test_few_uses_are_drawn(n_uses):
     figure = plots.word_map(found)
     assert np.isfinite([axis.range for axis in figure.select_xaxes()]).all()
     assert ("one use" in figure.to_json()) == (n_uses == 1)
-    assert np.isfinite(plots.word_paths(found).layout.xaxis.range).all()
+    assert np.isfinite(plots.word_map(found, paths=True).layout.xaxis.range).all()
 
 
-@pytest.mark.parametrize("draw", [plots.word_map, plots.word_paths])
-def test_labels_of_other_texts_are_refused(draw):
-    with refuses("colors"):
-        draw(probing.word_map(states_of(), "bat"), colors=["a"])
+@pytest.mark.parametrize("paths", [False, True])
+def test_labels_of_other_texts_are_refused(paths):
+    with refuses("labels"):
+        plots.word_map(probing.word_map(states_of(), "bat"), labels=["a"], paths=paths)

@@ -136,7 +136,7 @@ def _write_answers(target: Path, answers: Specifications, record: Mapping[str, A
     quantity = None
     if record["hypotheses"]:
         topic, quantity = record["hypotheses"][0]["shown"]
-    draw(answers, topic, quantity).write_html(target / "curve.html")
+    draw(answers, topic=topic, quantity=quantity).write_html(target / "curve.html")
 
     text = json.dumps(record, indent=1, default=str)
     (target / RECORD).write_text(text + "\n", "utf-8")

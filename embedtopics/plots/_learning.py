@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -288,10 +288,9 @@ def before_after(
     plotly.graph_objects.Figure
     """
     canvas = Canvas(title, width, height)
-    if isinstance(report, list | tuple):
-        changes = report
-    else:
-        check_input(report, "report", TrainingReport, _FIT)
+    check_input(report, "report", (TrainingReport, list, tuple), _FIT)
+    changes: Any = report
+    if isinstance(report, TrainingReport):
         changes = report.before_after
 
     tasks = list(dict.fromkeys(change.task for change in changes))

@@ -89,7 +89,7 @@ PAGE_WIDTH = 700
 TITLE_BAND = 44
 """Pixels that a title adds to the top of a figure."""
 
-# The least that the margins and the headings leave for the drawing: room for a line of text.
+# The least that the margins and the headings leave for the drawing: a line of text.
 NARROWEST_DRAWING = 60
 LOWEST_PANEL = 20
 

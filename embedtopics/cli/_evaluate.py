@@ -94,13 +94,13 @@ def report(
     if answers is not None and not answers.is_dir():
         raise InputError("--answers", "the folder of embedtopics evaluate --ask", str(answers))
     result, choices = show.open_result(results), results / "summary.csv"  # of the command study
-    parts: dict[str, Any] = {"measures": report_card(result, labels=labels, random_state=SEED)}
+    parts: dict[str, Any] = {"evaluation": report_card(result, labels=labels, random_state=SEED)}
     parts["tables"] = (
         {"Choices": pd.read_csv(choices, usecols=[*range(1, 10), 13])} if choices.is_file() else {}
     )
     if answers is not None:
         with annotation.ask(validation_sheets(result, random_state=SEED), answers) as study:
-            parts["validation"] = study.scores()
+            parts["scores"] = study.scores()
     show.say(f"Written to {write_report(result, path, **parts)}.")
 
 

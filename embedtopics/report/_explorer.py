@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.checks import require
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import topic_colors
 from embedtopics.report._documents import Section, asset, fill, html_page, html_sections, text
@@ -44,12 +45,12 @@ class InlinePage:
         return fill("explorer_frame.html", page=html.escape(self.page), height=HEIGHT)
 
 
-def explore(result: TopicResult) -> Any:
+def explore(result: FittedTopics) -> Any:
     """Show the page of `write_report` in a notebook, and read its selection.
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
 
     Returns
     -------
@@ -59,6 +60,7 @@ def explore(result: TopicResult) -> Any:
         name is renamed ``<name>_given``. ``view.select(ids)`` selects rows with text by their ids
         in the page; an empty list selects nothing. Without the extra notebook, the page in a frame.
     """
+    result = result_of(result)
     page = explorer_html(result)
     try:
         widget = _widget()

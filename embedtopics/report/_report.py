@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.display import Displayed
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.annotation.results import StudyReport
 from embedtopics.classification.results import ClassificationReport, Score
 from embedtopics.comparison.results import Comparison
@@ -37,14 +38,14 @@ Reported = ClassificationReport | StudyReport | TrainingReport | LayerScores
 
 
 def write_report(
-    result: TopicResult | Comparison | Reported,
-    path: str | os.PathLike[str],
+    result: FittedTopics | Comparison | Reported,
+    out: str | os.PathLike[str],
     *,
     title: str | None = None,
     tables: Mapping[str, pd.DataFrame] = MappingProxyType({}),
-    measures: pd.DataFrame | None = None,
-    validation: Sequence[SheetScore] = (),
-    choices: Specifications | None = None,
+    evaluation: pd.DataFrame | None = None,
+    scores: Sequence[SheetScore] = (),
+    specifications: Specifications | None = None,
     verification: Verification | None = None,
 ) -> Path:
     """Write a result to one file, a page that works offline or a document for reviewers.
@@ -56,13 +57,14 @@ def write_report(
 
     Parameters
     ----------
-    result : TopicResult, Comparison, ClassificationReport, StudyReport, TrainingReport, LayerScores
+    result : TopicResult, fitted TopicModel, Comparison, or one of four reports
         A TopicResult gives a page to search, select and compare its documents, with a report below
         the map: methods, sample, topics, validation, decisions, software, references, and a
         checklist after ValiTex (Birkenmaier et al. 2024), in which what is missing is "not done".
         A Comparison gives linked maps: a document that is highlighted or selected on one map is
-        highlighted or selected on all.
-    path : str or path
+        highlighted or selected on all. A ClassificationReport, a StudyReport, a TrainingReport and
+        LayerScores give a page of their figures and tables.
+    out : str or path
         File to write, in an existing folder. An existing file is replaced. It ends in .html, or,
         for the report alone, without figures, in .md, .docx (needs the extra "files") or .tex; then
         a file that ends in .bib cites the methods of topics. A Comparison has a page only.
@@ -70,12 +72,14 @@ def write_report(
         Heading; by default it names the corpus, or what the result is of.
     tables : mapping of str to DataFrame
         Further tables, by heading, such as effects or corrected shares; not for a Comparison.
-    measures : DataFrame, optional
-        Only for topics: see `topics.report_card`.
-    validation : sequence of SheetScore
+    evaluation : DataFrame, optional
+        Only for topics: what `topics.report_card` returned.
+    scores : sequence of SheetScore
         Only for topics: the scores of answers of people to `topics.validation_sheets`.
-    choices, verification : Specifications, Verification, optional
-        Only for topics: see `topics.specifications` and `embedtopics.topics.verify`.
+    specifications : Specifications, optional
+        Only for topics: what `topics.specifications` returned.
+    verification : Verification, optional
+        Only for topics: what `topics.verify` returned.
 
     Returns
     -------
@@ -86,45 +90,47 @@ def write_report(
     Raises
     ------
     InputError
-        Another type of result, an argument that this kind of result has no place for, another
-        suffix, or a folder that does not exist.
+        Another type of result, an option that this kind of result has no place for, another suffix,
+        or a folder that does not exist.
+    NotFittedError
+        If a model is not fitted.
     MissingExtraError
         If python-docx, which writes .docx files, is not installed.
     OSError
         The folder is not writable, or the disk is full.
     """
-    _check_result(result)
+    result = _reported(result)
     _check_tables(result, tables)
 
     of_topics = {
-        "measures": measures,
-        "validation": validation,
-        "choices": choices,
+        "evaluation": evaluation,
+        "scores": scores,
+        "specifications": specifications,
         "verification": verification,
     }
     _check_checks(result, {name: value for name, value in of_topics.items() if _is_given(value)})
 
-    if not isinstance(path, str | os.PathLike):
-        raise InputError("path", "the path of a file to write", path)
-    path = Path(path)
+    if not isinstance(out, str | os.PathLike):
+        raise InputError("out", "the path of a file to write", out)
+    path = Path(out)
     if not path.parent.is_dir():
-        raise InputError("path", "in a folder that exists", path, "create the folder first")
+        raise InputError("out", "a file in a folder that exists", out, "create the folder first")
 
     suffix = path.suffix.lower()
     formats = (".html", ".htm") if isinstance(result, Comparison) else tuple(FORMATS)
     if suffix not in formats:
-        raise InputError("path", f"a file that ends in {', '.join(formats)}", path)
+        raise InputError("out", f"a file that ends in {', '.join(formats)}", out)
 
     if isinstance(result, Comparison):
         return write_page(comparison_html(result, title=title), path)
 
     if isinstance(result, TopicResult):
         computed: dict[str, Displayed] = {}
-        if choices is not None:
-            computed["Choices"] = choices
+        if specifications is not None:
+            computed["Choices"] = specifications
         if verification is not None:
             computed["Computed again"] = verification
-        checks = Checks(measures, validation, tables, computed)
+        checks = Checks(evaluation, scores, tables, computed)
 
         if suffix in (".html", ".htm"):
             return write_page(explorer_html(result, title=title, checks=checks), path)
@@ -140,17 +146,20 @@ def write_report(
     return path
 
 
-def _check_result(result: Any) -> None:
-    """Raise InputError if there is no page for a value."""
-    if isinstance(result, TopicResult | Comparison) or type(result) in PAGES:
-        return
-    names = ", ".join(["TopicResult", "Comparison", *(kind.__name__ for kind in PAGES)])
-    remedy = ""
-    if hasattr(result, "result_"):
-        remedy = "pass the result of the model, model.result_"
-    elif isinstance(result, str | os.PathLike):
-        remedy = "load a saved result first, such as TopicModel.load(folder).result_"
-    raise InputError("result", f"one of {names}", result, remedy)
+def _reported(result: Any) -> TopicResult | Comparison | Reported:
+    """Return what a page describes: a result, or that of a fitted topic model."""
+    if isinstance(result, Comparison) or type(result) in PAGES:
+        return result  # type: ignore[no-any-return]
+
+    kinds = ["TopicResult", "fitted TopicModel", "Comparison"]
+    expected = "one of " + ", ".join([*kinds, *(kind.__name__ for kind in PAGES)])
+    found = type(result).__name__
+    if found in CALLS:
+        raise InputError("result", expected, remedy=f"call {CALLS[found]} first", found=found)
+    try:
+        return result_of(result)
+    except InputError as error:
+        raise InputError("result", expected, result, error.remedy) from None
 
 
 def _check_tables(result: Any, tables: Any) -> None:
@@ -190,12 +199,20 @@ def _are_scores(value: Any) -> bool:
 
 
 CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "measures": ("topics.report_card", lambda value: "measure" in getattr(value, "columns", ())),
-    "validation": ("evaluation.score_sheet, in a list", _are_scores),
-    "choices": ("topics.specifications", lambda value: isinstance(value, Specifications)),
-    "verification": ("embedtopics.topics.verify", lambda value: isinstance(value, Verification)),
+    "evaluation": ("topics.report_card", lambda value: "measure" in getattr(value, "columns", ())),
+    "scores": ("evaluation.score_sheet, in a list", _are_scores),
+    "specifications": ("topics.specifications", lambda value: isinstance(value, Specifications)),
+    "verification": ("topics.verify", lambda value: isinstance(value, Verification)),
 }
 """The function whose results each check of topics shows, and the test of its type."""
+
+
+CALLS = {
+    "AnnotationProject": "project.report()",
+    "TextClassifier": "et.classification.evaluate(classifier, texts, labels)",
+    "TokenClassifier": "et.classification.evaluate(classifier, texts, labels)",
+}
+"""What returns the report of an object that has none itself, by the name of its class."""
 
 
 def _classification(report: ClassificationReport) -> tuple[str, list[Section]]:

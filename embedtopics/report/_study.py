@@ -48,8 +48,8 @@ IN_METHODS = (
 class Checks(NamedTuple):
     """What was done to validate a result; see `write_report`."""
 
-    measures: pd.DataFrame | None = None
-    validation: Sequence[SheetScore] = ()
+    evaluation: pd.DataFrame | None = None
+    scores: Sequence[SheetScore] = ()
     tables: Mapping[str, pd.DataFrame] = MappingProxyType({})
     computed: Mapping[str, Displayed] = MappingProxyType({})  # by heading
 
@@ -316,7 +316,7 @@ def _shares(result: TopicResult, parts: Mapping[str, BoolArray]) -> Table:
 
 def _checked(result: TopicResult, checks: Checks) -> list[Section]:
     """Return what was done to validate the topics."""
-    scores, stability = checks.validation, result.stability
+    scores, stability = checks.scores, result.stability
     shares = [_spell(score.precision, score.low, score.high) for score in scores]
     rows = [
         (s.task.replace("_", " "), share, f"{s.chance:.2f}", s.n_answers, s.n_coders, s.alpha)
@@ -339,8 +339,8 @@ def _checked(result: TopicResult, checks: Checks) -> list[Section]:
     heads = ["topic", "name", "rows", "recurrence", "AUC of the name", *(s.task for s in scores)]
     note = "Scores of people are the shares of correct answers."
     sections.append(Section("Checks of each topic", [note, Table(heads, by_topic)]))
-    if checks.measures is not None:
-        measures: Any = checks.measures.itertuples()
+    if checks.evaluation is not None:
+        measures: Any = checks.evaluation.itertuples()
         of_all = [(m.meaning, _spell(m.value, m.low, m.high), m.n) for m in measures]
         note, table = "Brackets contain 95 % intervals.", Table(["measure", "value", "n"], of_all)
         sections.append(Section("Measures", [note, table]))
@@ -363,11 +363,11 @@ def _checklist(result: TopicResult, checks: Checks) -> Table:
     n_named = sum(topic.is_named for topic in result.topics)
     if n_named:
         evidence["names"] = f"{n_named:,} of {result.n_topics:,} topics"
-    for score in checks.validation:
+    for score in checks.scores:
         spelled = _spell(score.precision, score.low, score.high)
         evidence[score.task] = f"{spelled} correct, {score.chance:.2f} by chance"
-    if checks.measures is not None:
-        value = checks.measures.set_index("measure")["value"]
+    if checks.evaluation is not None:
+        value = checks.evaluation.set_index("measure")["value"]
         evidence["coherence"] = f"NPMI {value['npmi']:.2f}, diversity {value['diversity']:.2f}"
         if "ami" in value:
             evidence["classes"] = f"adjusted mutual information {value['ami']:.2f}"
@@ -397,8 +397,8 @@ def _references_of(result: TopicResult, checks: Checks) -> list[str]:
     keys |= {"zhu2002"} if settings.get("coverage", "auto") != 0 else set()
     keys |= {"grootendorst2022"} if result.weighting is None else set()
     keys |= {"hennig2007", "hubert1985"} if result.stability is not None else set()
-    keys |= {"roder2015", "venna2001"} if checks.measures is not None else set()
-    keys |= {"hoyle2025" if s.task == "topic_fit" else "chang2009" for s in checks.validation}
+    keys |= {"roder2015", "venna2001"} if checks.evaluation is not None else set()
+    keys |= {"hoyle2025" if s.task == "topic_fit" else "chang2009" for s in checks.scores}
     return [*sorted(keys), "embedtopics"]
 
 

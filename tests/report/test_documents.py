@@ -5,8 +5,9 @@ import re
 import docx
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
-from embedtopics import report, topics
+from embedtopics import TextClassifier, TopicModel, report, topics
 from embedtopics.evaluation import score_sheet
 from embedtopics.report._documents import FORMATS
 from tests.factories import make_comparison, make_result, refuses
@@ -56,7 +57,7 @@ def test_every_format_holds_the_whole_report(result, scores, suffix, tmp_path):
     card = topics.report_card(result, n_resamples=20)
     frame = topics.table(result)[["name", "size"]]
     assert report.write_report(
-        result, path, measures=card, validation=scores, tables={"Sizes": frame}
+        result, path, evaluation=card, scores=scores, tables={"Sizes": frame}
     ) == path  # fmt: skip
     text = read(path)
     headings = (
@@ -117,7 +118,7 @@ def test_the_checklist_is_filled_with_what_was_done(result, scores, tmp_path):
         cells = [row.strip("| ").split(" | ") for row in rows if row.startswith("| ")][2:]
         return {check: state for _, check, state in cells}
 
-    bare, full = states(), states(validation=scores, measures=topics.report_card(result))
+    bare, full = states(), states(scores=scores, evaluation=topics.report_card(result))
     assert bare["People identify intruding words"] == "not done"
     assert full["People identify intruding words"].startswith("1 ")
     assert bare["People named the topics"] == f"1 of {result.n_topics} topics"
@@ -127,19 +128,19 @@ def test_the_checklist_is_filled_with_what_was_done(result, scores, tmp_path):
 
 def test_bad_paths_are_named(result, tmp_path):
     for path in ("study.pdf", "study", "none/study.md"):
-        with refuses("path"):
+        with refuses("out"):
             report.write_report(result, tmp_path / path)
     assert set(FORMATS) == {".html", ".htm", *DOCUMENTS} and not [*tmp_path.iterdir()]
 
 
-CHECKS = ("measures", "validation", "choices", "verification")
+CHECKS = ("evaluation", "scores", "specifications", "verification")
 
 
 @pytest.fixture(scope="module")
 def checks(result, scores):
     """Checks of topics, of the right type as far as they are made quickly."""
     card = topics.report_card(result, n_resamples=20)
-    return {"measures": card, "validation": scores, "choices": card, "verification": card}
+    return {"evaluation": card, "scores": scores, "specifications": card, "verification": card}
 
 
 @pytest.fixture(scope="module")
@@ -174,10 +175,10 @@ def test_tables_are_refused_for_a_comparison_and_shown_for_other_results(trainin
         ("tables", [pd.DataFrame({"year": [1999]})]),
         ("tables", {"Years": [1999]}),
         ("tables", None),
-        ("measures", pd.DataFrame({"year": [1999]})),
-        ("measures", {"measure": 1}),
-        ("validation", "scores"),
-        ("choices", "choices"),
+        ("evaluation", pd.DataFrame({"year": [1999]})),
+        ("evaluation", {"measure": 1}),
+        ("scores", "scores"),
+        ("specifications", "choices"),
         ("verification", True),
     ],
 )
@@ -188,8 +189,8 @@ def test_an_addition_of_a_wrong_type_is_refused(name, value, result, tmp_path):
 
 
 def test_a_score_outside_of_a_list_is_refused(result, scores, tmp_path):
-    with refuses("validation"):
-        report.write_report(result, tmp_path / "r.md", validation=scores[0])
+    with refuses("scores"):
+        report.write_report(result, tmp_path / "r.md", scores=scores[0])
 
 
 def test_what_has_no_page_is_refused_before_the_path_is_read(result):
@@ -200,5 +201,28 @@ def test_what_has_no_page_is_refused_before_the_path_is_read(result):
 
 @pytest.mark.parametrize("path", [None, 3, ["r.html"]])
 def test_a_path_that_is_none_is_refused(path, result):
-    with refuses("path"):
+    with refuses("out"):
         report.write_report(result, path)
+
+
+def test_a_fitted_model_stands_for_its_result(result, tmp_path):
+    model = TopicModel()
+    with pytest.raises(NotFittedError):
+        report.write_report(model, tmp_path / "r.md")
+
+    model.result_ = result
+    of_model = report.write_report(model, tmp_path / "model.md").read_text("utf-8")
+    of_result = report.write_report(result, tmp_path / "result.md").read_text("utf-8")
+    assert of_model == of_result
+
+
+def test_what_has_a_report_elsewhere_is_named_with_its_call(tmp_path):
+    with refuses("result") as caught:
+        report.write_report(TextClassifier(), tmp_path / "r.html")
+    assert str(caught.value).endswith(
+        "got TextClassifier; call et.classification.evaluate(classifier, texts, labels) first"
+    )
+
+    with refuses("result") as caught:
+        report.write_report("study", tmp_path / "r.html")
+    assert str(caught.value).endswith("load it: et.TopicResult.load('study')")

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.display import html_table, spell_count
+from embedtopics._utils.habits import Habits
 from embedtopics.corpus._columns import read_list, read_table
 from embedtopics.corpus._files import DEMO, DEMO_COLUMNS, is_path, read_file
 from embedtopics.corpus._readers import as_table, is_frame, is_records
@@ -31,7 +32,7 @@ from embedtopics.results import Decision
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Corpus:
+class Corpus(Habits):
     """Texts with ids and metadata, aligned with the rows of the caller.
 
     Rows without text stay in place; `status` marks them.
@@ -93,6 +94,8 @@ class Corpus:
     >>> Corpus("embedtopics:demo").metadata.columns.tolist()
     ['date', 'source', 'language', 'theme']
     """
+
+    _kind = "corpus"
 
     texts: Sequence[str]
     ids: Sequence[str]

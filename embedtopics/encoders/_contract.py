@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from embedtopics._utils.checks import checked_choice, optional_count, require
+from embedtopics._utils.habits import Habits
 from embedtopics.corpus._windows import Span
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import check_texts, require_torch, unit_vectors
@@ -105,11 +106,13 @@ class EncodeOptions:
         return library.quantize_embeddings(vectors, precision=self.precision)
 
 
-class BaseEncoder:
+class BaseEncoder(Habits):
     """Base of the encoders; a subclass defines `encode_with_report` and sets `_arguments`.
 
     The class is also a transformer in scikit-learn's sense, for pipelines and grid searches.
     """
+
+    _kind = "encoder"
 
     _arguments: dict[str, Any]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.habits import Habits
 from embedtopics.corpus._columns import read_id
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.errors import InputError
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from embedtopics.topics.results import TopicResult
 
 
-class SearchIndex:
+class SearchIndex(Habits):
     """Index of documents for search by meaning, by words or by both, with filters on metadata.
 
     `build` makes an index, `load` opens a saved one. An index is a folder, a temporary one by
@@ -58,6 +59,8 @@ class SearchIndex:
     >>> [hit.text for hit in index.search("cats", k=2)]  # doctest: +SKIP
     ['Cats purr.', 'A purring cat.']
     """
+
+    _kind = "index"
 
     def __init__(self, collection: Collection, *, encoder: BaseEncoder | None = None) -> None:
         self._reader = IndexReader(collection, encoder)

@@ -15,12 +15,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._set_output import _get_output_config
 
 from embedtopics._utils.checks import checked_choice, checked_count, resolve_seed
+from embedtopics._utils.habits import Habits
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._named import CLUSTERERS, named_clusterer
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import resolve_encoder
-from embedtopics.errors import EmbedTopicsError, InputError, Remedy
+from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import (
     Clusterer,
     Encoder,
@@ -64,11 +65,7 @@ Y_NOT_USED = Decision(
 )  # fmt: skip
 
 
-class ModelAttributeError(EmbedTopicsError, AttributeError):
-    """A model was asked for what its result has."""
-
-
-class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
+class TopicModel(Habits, ClusterMixin, TransformerMixin, BaseEstimator):
     """Find the topics of a collection of texts.
 
     Parameters
@@ -149,6 +146,8 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
     >>> model.result_.n_topics
     2
     """
+
+    _kind = "model"
 
     _result_was_given = False
     """Whether the caller chose the result, by `from_result`: then it is what shall be saved."""
@@ -262,15 +261,14 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         )
         return self
 
-    def __getattr__(self, name: str) -> Any:
-        """Say where an attribute of the result is: a model was passed in place of its result."""
-        is_public = not name.startswith("_")
-        if is_public and (name in TopicResult.__dataclass_fields__ or hasattr(TopicResult, name)):
-            raise ModelAttributeError(
-                f"a TopicModel has no {name}, which its result has; pass model.result_ of a fitted "
-                "model"
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    def _hint(self, name: str) -> str:
+        """Return what to do instead of reading an attribute that the model does not have."""
+        hint = super()._hint(name)
+        is_of_result = name in TopicResult.__dataclass_fields__ or hasattr(TopicResult, name)
+        return f"it is model.result_.{name}" if is_of_result and not hint else hint
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "result_" in vars(self)
 
     @property
     def labels_(self) -> Int32Array:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.display import html_table
+from embedtopics._utils.habits import Habits
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.neighbors.results import NeighborGraph
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TopicResult:
+class TopicResult(Habits):
     """Result of a fit: topics, labels, map, arrays. `embedtopics.topics` has functions for it.
 
     Parameters
@@ -79,6 +80,8 @@ class TopicResult:
     weighting : TermWeighting or None
         A custom weighting of the terms, which files do not hold.
     """
+
+    _kind = "result"
 
     corpus: Corpus
     distinct: DistinctDocuments

@@ -108,7 +108,7 @@ def _trends(units: csr_matrix, sizes: Any, periods: Any) -> TopicTrends:
         starts=starts,
         ends=starts,
         time_zone="as given",
-        labels=tuple(f"draw {i}" for i in range(units.shape[1] - 1)),
+        topic_names=tuple(f"draw {i}" for i in range(units.shape[1] - 1)),
         counts=counts,
         totals=totals,
         n_effective=totals.astype(np.float64),

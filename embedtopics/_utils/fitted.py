@@ -57,3 +57,14 @@ def result_of(value: Any, parameter: str = "result") -> TopicResult:
     elif isinstance(getattr(value, "result", None), TopicResult):
         remedy = f"pass the result of the {type(value).__name__}, its attribute result"
     raise InputError(parameter, "a TopicResult or a fitted TopicModel", value, remedy)
+
+
+def fitted_encoder(value: Any) -> Any:
+    """Return the encoder of a fitted model, loaded if it is; None for a result."""
+    encoder = getattr(value, "encoder", None)
+    of_fit = getattr(value, "_of_fit", None)
+    if of_fit is None:
+        return encoder
+
+    encoder_at_fit, loaded = of_fit
+    return loaded if encoder_at_fit is encoder else encoder

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
     from embedtopics._utils.local_server import LocalServer
     from embedtopics.corpus._corpus import Corpus
-    from embedtopics.topics._inspection import Inspection
-    from embedtopics.topics.results import TopicResult
+    from embedtopics.topics.results import Inspection, TopicResult
 
 
 def make_console(*, stderr: bool = False) -> Console:

@@ -43,7 +43,7 @@ def evaluate(
     annotator: Annotated[str, Option(help="Name of the person who answers.")] = "annotator",
 ) -> None:
     """Evaluate topics: print measures, ask people questions, score their answers."""
-    from embedtopics.topics._tables import report_card, validation_sheets
+    from embedtopics.topics import evaluate, validation_sheets
 
     if answers:
         return _score(results, answers)
@@ -51,7 +51,7 @@ def evaluate(
     result = show.open_result(results)
     if ask is not None:
         return _ask(result, ask, annotator)
-    card = report_card(result, labels=labels, random_state=SEED)
+    card = evaluate(result, labels=labels, random_state=SEED)
     blank = validation_sheets(result, random_state=SEED) if sheets else ()
     written = [(sheet, sheet.write(sheets or Path())) for sheet in blank]
     show.write_outputs(out, lambda: card)
@@ -86,7 +86,7 @@ def report(
 
     from embedtopics import annotation
     from embedtopics.report import write_report
-    from embedtopics.topics import report_card, validation_sheets
+    from embedtopics.topics import evaluate, validation_sheets
 
     suffix = {"latex": ".tex"}.get(format, f".{format}")
     path = out or results.with_name(f"{results.name}-report{suffix}")
@@ -94,7 +94,7 @@ def report(
     if answers is not None and not answers.is_dir():
         raise InputError("--answers", "the folder of embedtopics evaluate --ask", str(answers))
     result, choices = show.open_result(results), results / "summary.csv"  # of the command study
-    parts: dict[str, Any] = {"evaluation": report_card(result, labels=labels, random_state=SEED)}
+    parts: dict[str, Any] = {"evaluation": evaluate(result, labels=labels, random_state=SEED)}
     parts["tables"] = (
         {"Choices": pd.read_csv(choices, usecols=[*range(1, 10), 13])} if choices.is_file() else {}
     )

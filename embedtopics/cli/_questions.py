@@ -8,6 +8,7 @@ import typer
 from typer import Argument, Option
 
 from embedtopics.cli import _display as show
+from embedtopics.cli._errors import options_named
 from embedtopics.cli._options import OutFigure, OutTable, ResultsFolder
 from embedtopics.errors import InputError
 
@@ -38,7 +39,8 @@ def by_group(
 
     show.check_outputs(out, figure)
     result = show.open_result(results)
-    groups = topics.by_group(result, group)
+    with options_named(by="--group"):
+        groups = topics.by_group(result, group)
     show.write_outputs(out, groups.to_frame, figure, lambda: plots.by_group(groups))
     _print_shares(groups)
     _print_end(groups.decisions, out, figure)
@@ -57,7 +59,7 @@ def _print_shares(groups: TopicGroups) -> None:
     columns = [("topic", "number"), ("name", "words")]
     columns += [(name if len(name) <= 10 else name[:9] + "…", "figure") for name in names]
     rows = [["", "texts", *(f"{total:,}" for total in groups.totals[places].tolist())]]
-    labels = {**dict(enumerate(groups.labels[:MOST_TOPICS])), -1: "(no topic)"}
+    labels = {**dict(enumerate(groups.topic_names[:MOST_TOPICS])), -1: "(no topic)"}
     for topic, label in labels.items():
         shares = groups.shares[topic, places]
         cells = [f"{share:.1%}" if share == share else "" for share in shares]
@@ -127,7 +129,7 @@ def _print_trends(trends: TopicTrends, changes: pd.DataFrame) -> None:
             sparkline(trends.counts[topic], trends.totals, levels, trends.min_rows),
             _spell_odds(records[topic]["odds_ratio"]),
             verdict,
-            excerpt(show.printable(trends.labels[topic]), LONGEST),
+            excerpt(show.printable(trends.topic_names[topic]), LONGEST),
         ]
         rows.append(cells)
         styles.append("dim" if verdict in ("no trend found", "not tested") else "")
@@ -212,7 +214,7 @@ def concordance(
 
     show.check_outputs(out)
     lines = topics.concordance(
-        show.open_result(results), term, topic=topic, where=_selection(where), n_occurrences=n
+        show.open_result(results), term, topics=topic, where=_selection(where), n_occurrences=n
     )
     show.write_outputs(out, lambda: lines)
     side = max(10, (show.make_console().width - 20) // 2)
@@ -239,7 +241,9 @@ def effects(
         change = f"{row['level']}, not {row['reference']}" if row["level"] else f"a {row['unit']}"
         points, low, high = (f"{100 * row[name]:+.{digits}f}" for name in ("effect", "low", "high"))
         p = f"{row['p']:.3f}" if row["p"] >= 0.001 else "<0.001"
-        rows.append([row["label"], f"{row['covariate']}: {change}", points, f"{low} to {high}", p])
+        rows.append(
+            [row["topic_name"], f"{row['covariate']}: {change}", points, f"{low} to {high}", p]
+        )
     columns = [("topic", "words"), ("change", "words"), ("points", "figure"), ("95 %", "line")]
     show.print_table([*columns, ("p", "figure")], rows)
     typer.echo(f"\npoints: change of the share in percentage points; {estimated.carries}")
@@ -278,7 +282,8 @@ def find(
     from embedtopics.topics import find
 
     result = show.open_result(results)
-    matches = find(result, query, n_topics=n, by=by)
+    with options_named(space="--by"):
+        matches = find(result, query, n_topics=n, space=by)
     if not len(matches):
         show.say("no topic matches")
         return
@@ -287,4 +292,4 @@ def find(
         name = f"{row['topic_name']}: " if result.topics[row["topic"]].is_named else ""
         rows.append([str(row["topic"]), f"{row['similarity']:.2f}", name + ", ".join(row["terms"])])
     show.print_table([("topic", "number"), ("similarity", "number"), ("terms", "words")], rows)
-    show.say(f"\nby {matches['by'].iloc[0]}")
+    show.say(f"\nby {matches['space'].iloc[0]}")

@@ -227,7 +227,7 @@ def _tested(answers: Specifications, hypothesis: Mapping[str, Any]) -> dict[str,
     from embedtopics.topics import find
 
     # The topic and the quantity that the plan names by their words.
-    topic = int(find(answers.main, hypothesis["topic"], n_topics=1, by="terms")["topic"].iloc[0])
+    topic = int(find(answers.main, hypothesis["topic"], n_topics=1, space="terms")["topic"].iloc[0])
     rows = answers.estimates[answers.estimates["topic"] == topic]
     rows = rows[rows["quantity"].str.startswith(hypothesis["quantity"])]
     if rows.empty:

@@ -84,7 +84,7 @@ def _find_topics(
     """Print the estimate, find the topics, write the folder, and print the topics."""
     from embedtopics.corpus._corpus import require_text
     from embedtopics.encoders._registry import resolve_encoder
-    from embedtopics.topics import inspect_corpus, with_stability
+    from embedtopics.topics import inspect, with_stability
     from embedtopics.topics._model import DEFAULT_ENCODER
     from embedtopics.topics.growing._sample import fit_sample
 
@@ -93,7 +93,7 @@ def _find_topics(
     begin = time.perf_counter()
     name = encoder or DEFAULT_ENCODER
     loaded = resolve_encoder(name, cached=True)
-    show.print_inspection(corpus, inspect_corpus(corpus, loaded), stderr=True)
+    show.print_inspection(corpus, inspect(corpus, loaded), stderr=True)
     if student is not None:
         # By default a teacher computes in float32, which takes twice as long.
         precision = loaded.transformer.precision if loaded.transformer else None
@@ -197,7 +197,7 @@ def inspect(
     from embedtopics.corpus._corpus import Corpus, require_text
     from embedtopics.encoders._base import MULTILINGUAL
     from embedtopics.encoders._registry import resolve_encoder
-    from embedtopics.topics import inspect_corpus
+    from embedtopics.topics import inspect
     from embedtopics.topics._inspection import guess_columns
     from embedtopics.topics._model import DEFAULT_ENCODER
 
@@ -211,7 +211,7 @@ def inspect(
         typer.echo(f"columns found: {_as_options(guessed)}")
     require_text(corpus)
     loaded = resolve_encoder(encoder or DEFAULT_ENCODER, cached=True)
-    inspection = inspect_corpus(corpus, loaded)
+    inspection = inspect(corpus, loaded)
     show.print_inspection(corpus, inspection)
     if page is not None and sample is not None:
         _map_sample(corpus, loaded, sample, page)

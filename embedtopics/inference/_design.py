@@ -183,11 +183,11 @@ def parse_covariates(covariates: Any, columns: Set[str]) -> tuple[list[Term], di
         try:
             formula = Formula(covariates)
         except FormulaicError:
-            raise InputError("covariates", expected, covariates) from None
+            raise InputError("formula", expected, covariates) from None
         terms = [] if hasattr(formula, "rhs") else list(formula)
         if len(terms) < 2 or str(terms[0]) != "1":
             with_terms = "a formula with an intercept and other terms, without a left side"
-            raise InputError("covariates", with_terms, covariates)
+            raise InputError("formula", with_terms, covariates)
         # `Formula.required_variables` lacks those within stateful functions such as splines.
         variables: dict[str, Any] = {}
         for factor in (factor for term in terms[1:] for factor in term.factors):
@@ -199,7 +199,7 @@ def parse_covariates(covariates: Any, columns: Set[str]) -> tuple[list[Term], di
     pairs = covariates.items() if isinstance(covariates, Mapping) else ((c, c) for c in covariates)
     variables = {str(name): values for name, values in pairs}
     if not variables:
-        raise InputError("covariates", expected, covariates)
+        raise InputError("formula", expected, covariates)
     factors = [Factor("1", eval_method="literal")]
     factors += [Factor(name, eval_method="lookup") for name in variables]
     return [Term([factor]) for factor in factors], variables
@@ -238,7 +238,7 @@ def make_design(
         decisions.append(Decision("inference", "rows_without_covariates", n_dropped, message))
     if len(rows) == 0:
         remedy = "leave out the one that is mostly missing"
-        raise InputError("covariates", "present in rows with text", found="none", remedy=remedy)
+        raise InputError("formula", "present in rows with text", found="none", remedy=remedy)
 
     if unknown := [name for name in reference if series.get(name, (None, ""))[1] not in LEVELS]:
         raise InputError("reference", "a mapping of covariates that have levels", unknown[0])
@@ -422,9 +422,9 @@ def _build(
     for name, column in zip(columns, matrix.T, strict=True):
         if not (np.isfinite(column).all() and column.any()):
             reason = f"{name!r}, which is zero in all rows or not finite"
-            raise InputError("covariates", "terms with finite values", found=reason)
+            raise InputError("formula", "terms with finite values", found=reason)
     if (dependence := find_dependence(matrix, columns)) is not None:
-        raise InputError("covariates", "linearly independent", found=dependence)
+        raise InputError("formula", "linearly independent", found=dependence)
     used = _words_in_functions(terms, jumps) | {f.expr for term in terms for f in term.factors}
 
     return Design(
@@ -454,7 +454,7 @@ def _coded(terms: list[Term], units: Mapping[str, str]) -> set[str]:
 
 def _wrong_formula(error: Exception) -> InputError:
     expected = "a formula of columns and known functions"
-    return InputError("covariates", expected, found=one_line(error))
+    return InputError("formula", expected, found=one_line(error))
 
 
 def _words_in_functions(terms: list[Term], names: Mapping[str, Any]) -> set[str]:

@@ -256,7 +256,7 @@ def _forest_of_topics(fit: TopicEffects, canvas: Canvas) -> Figure:
     figure = panel_figure(canvas, heights, between=64, margin={"t": 60, "b": 28})
     notes = []
     for panel, ((name, level), frame) in enumerate(panels):
-        # Shares from 0 to 1 as percentage points; topics have no labels.
+        # Shares from 0 to 1 as percentage points; no rows are labelled.
         points = 100 * frame[["effect", "low", "high"]].rename(columns={"effect": "estimate"})
         points = points.assign(n=fit.n_rows, n_gold=0)
         for trace in estimate_traces(points, range(len(points)), is_time=False, form="+.3g"):
@@ -264,7 +264,7 @@ def _forest_of_topics(fit: TopicEffects, canvas: Canvas) -> Figure:
 
         x, y = axis_keys(panel)
         axis = _ZERO_LINE | {"tickformat": "+.3~g", "tickangle": 0, "nticks": 5}
-        figure.update_layout({x: axis, y: name_axis(list(frame["label"]), 36)})
+        figure.update_layout({x: axis, y: name_axis(list(frame["topic_name"]), 36)})
         reference, unit = frame[["reference", "unit"]].iloc[0]
         about = f"against {reference}" if reference else f"for one {unit} more"
         text = heading(f"{name}: {level}".rstrip(": "), f"points {about}", 60)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from embedtopics.errors import InputError
 from embedtopics.plots._colors import PALETTE, tint, topic_colors
 from embedtopics.plots._inputs import check_input
 from embedtopics.plots._theme import (
@@ -29,11 +28,10 @@ from embedtopics.plots._theme import (
     title_notes,
 )
 from embedtopics.pretraining.results import TokenizerReport
+from embedtopics.topics.results import Mixture
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
-
-    from embedtopics.topics.results import TokenMixture, TopicResult
 
 _MONO = "ui-monospace, Menlo, 'DejaVu Sans Mono', 'Liberation Mono', 'Courier New', monospace"
 _SIZE = 13
@@ -48,8 +46,7 @@ _LONGEST = 32
 
 
 def mixture(
-    result: TopicResult,
-    mixture: TokenMixture,
+    mixture: Mixture,
     *,
     title: str | None = None,
     width: int | None = None,
@@ -62,10 +59,8 @@ def mixture(
 
     Parameters
     ----------
-    result : TopicResult
-        The result of the mixture.
-    mixture : TokenMixture
-        From `embedtopics.topics.token_topics`.
+    mixture : Mixture
+        From `embedtopics.topics.mixture`.
     title : str, optional
     width, height : int, optional
         Pixels; by default 700, because words do not flow when a page resizes the figure, and the
@@ -79,14 +74,12 @@ def mixture(
     Raises
     ------
     InputError
-        If the mixture is of other topics.
+        If it is no `Mixture`.
     """
-    if len(mixture.shares) != result.n_topics:
-        expected = f"of the result's {result.n_topics} topics"
-        raise InputError("mixture", expected, found=f"one of {len(mixture.shares)}")
     canvas = Canvas(title, width, height).sized(PAGE_WIDTH)
-    colors = topic_colors(result)
-    bars, notes = _bars(result, mixture, colors)
+    check_input(mixture, "mixture", Mixture, "et.topics.mixture(model, row)")
+    colors = topic_colors(mixture.result)
+    bars, notes = _bars(mixture, colors)
     n_columns = (canvas.assumed_width - 2 * _MARGIN) / _GLYPH
     places = _lay_out(_shown(mixture)[:_WORDS], int(n_columns))
     rest = len(mixture.tokens) - _WORDS
@@ -99,7 +92,7 @@ def mixture(
     heights = [len(bars["x"]) * _BAR, n_lines * _LINE]
     margin = dict.fromkeys("lrtb", _MARGIN)
     figure = panel_figure(canvas, heights, between=_GAP, margin=margin)
-    figure.add_traces([bars, _words(result, mixture, places) | axes_of(1)])
+    figure.add_traces([bars, _words(mixture, places) | axes_of(1)])
     for row, reach, n_rows in ((1, 1, len(bars["x"])), (2, n_columns, n_lines)):
         figure.update_xaxes({**HIDDEN, "range": [0, reach]}, row=row)
         figure.update_yaxes({**HIDDEN, "range": [n_rows - 0.5, -0.5]}, row=row)
@@ -107,14 +100,12 @@ def mixture(
     return figure.update_layout(bargap=0.2, annotations=notes, shapes=boxes)
 
 
-def _bars(
-    result: TopicResult, mixture: TokenMixture, colors: tuple[str, ...]
-) -> tuple[Spec, list[Spec]]:
+def _bars(mixture: Mixture, colors: tuple[str, ...]) -> tuple[Spec, list[Spec]]:
     shares = mixture.shares.astype(float)
     order = np.argsort(-shares, kind="stable")
     order = order[shares[order] > 0]
     shown = [
-        (result.topics[topic].name, float(shares[topic]), colors[topic])
+        (mixture.topic_names[topic], float(shares[topic]), colors[topic])
         for topic in order[:_TOPICS].tolist()
     ]
     rest = order[_TOPICS:]
@@ -136,7 +127,7 @@ def _bars(
     return bars, notes
 
 
-def _shown(mixture: TokenMixture) -> tuple[str, ...]:
+def _shown(mixture: Mixture) -> tuple[str, ...]:
     """Return the words as written, if known, with case and punctuation."""
     return mixture.written or mixture.tokens
 
@@ -156,11 +147,11 @@ def _lay_out(tokens: tuple[str, ...], n_columns: int) -> list[tuple[int, int, in
     return places
 
 
-def _words(result: TopicResult, mixture: TokenMixture, places: list[tuple[int, int, int]]) -> Spec:
+def _words(mixture: Mixture, places: list[tuple[int, int, int]]) -> Spec:
     tokens, texts, inks = mixture.tokens[: len(places)], [], []
     for token, weights in zip(tokens, mixture.weights[: len(places)].toarray(), strict=True):
         best = [topic for topic in np.argsort(-weights, kind="stable")[:4] if weights[topic] > 0]
-        about = [f"{caption(result.topics[t].name, 50)}: {weights[t]:.2f}" for t in best]
+        about = [f"{caption(mixture.topic_names[t], 50)}: {weights[t]:.2f}" for t in best]
         texts.append("<br>".join([f"<b>{caption(token, 60)}</b>", *(about or ["no topic"])]))
         inks.append(INK if best else MUTED)
     return scatter(
@@ -175,7 +166,7 @@ def _words(result: TopicResult, mixture: TokenMixture, places: list[tuple[int, i
 
 
 def _backgrounds(
-    mixture: TokenMixture, colors: tuple[str, ...], places: list[tuple[int, int, int]]
+    mixture: Mixture, colors: tuple[str, ...], places: list[tuple[int, int, int]]
 ) -> list[Spec]:
     if not mixture.weights.nnz:
         return []

@@ -97,7 +97,7 @@ def over_time(
         q = changes["q"].to_numpy()
         order.sort(key=lambda i: (q[i] if _color_of(verdicts.get(i, "")) else 2.0, i))
     shown = order[:_PANELS] if topics is None else topics
-    topic_ids = checked_topics(shown, trends.labels, -1)
+    topic_ids = checked_topics(shown, trends.topic_names, -1)
     if not topic_ids:
         return empty_figure(canvas)
     figure = _panels(trends, topic_ids, verdicts, canvas)
@@ -144,7 +144,7 @@ def _panels(
         about = f"{int(trends.counts[topic].sum()):,} rows"
         if word:
             about = f'<b><span style="color:{shade}">{word}</span></b>'
-        text = heading(topic_name(trends.labels, topic), about, columns)
+        text = heading(topic_name(trends.topic_names, topic), about, columns)
         notes.append(panel_note(figure, panel, text, size=12))
         notes.append(panel_note(figure, panel, _spell(top), up="top", size=10, color=MUTED))
         if panel + columns >= n:
@@ -219,7 +219,7 @@ def _line(trends: TopicTrends, topic: int, color: str) -> Spec:
         line={"color": color, "width": 2},
         marker={"color": color, "size": 4},
         connectgaps=False,
-        name=caption(topic_name(trends.labels, topic), 34),
+        name=caption(topic_name(trends.topic_names, topic), 34),
         **hover([_hover(trends, topic, period) for period in range(trends.n_periods)], "text"),
     )
 
@@ -227,7 +227,7 @@ def _line(trends: TopicTrends, topic: int, color: str) -> Spec:
 def _hover(trends: TopicTrends, topic: int, period: int) -> str:
     """Return the share of a topic in a period, its interval and its terms there."""
     share, low, high = (v[topic, period] for v in (trends.shares, trends.low, trends.high))
-    name = caption(topic_name(trends.labels, topic), 60)
+    name = caption(topic_name(trends.topic_names, topic), 60)
     line = f"<b>{name}</b> (topic {topic})<br>{trends.names[period]}: "
     if np.isnan(share):
         return f"{line}no rows"
@@ -298,11 +298,11 @@ def by_group(
     check_input(groups, "groups", TopicGroups, "et.topics.by_group(model)")
 
     largest = range(min(_ROWS, groups.n_topics))
-    topic_ids = checked_topics(largest if topics is None else topics, groups.labels, -1)
+    topic_ids = checked_topics(largest if topics is None else topics, groups.topic_names, -1)
     if not topic_ids:
         return empty_figure(canvas)
 
-    names = lined_axis([topic_name(groups.labels, topic) for topic in topic_ids])
+    names = lined_axis([topic_name(groups.topic_names, topic) for topic in topic_ids])
     n_rows = max(len(topic_ids), 2)
 
     if (n_groups := len(groups.names)) > _FEW:
@@ -378,7 +378,7 @@ def _tiles(groups: TopicGroups, topic_ids: list[int]) -> Spec:
 def _group_hover(groups: TopicGroups, topic: int, group: int) -> str:
     """Return the share of a topic in a group, its interval and its distinctive terms."""
     share, low, high = (v[topic, group] for v in (groups.shares, groups.low, groups.high))
-    name, of = caption(topic_name(groups.labels, topic), 60), caption(groups.names[group], 40)
+    name, of = caption(topic_name(groups.topic_names, topic), 60), caption(groups.names[group], 40)
     text = f"<b>{name}</b>, {of}<br>{share:.2%} ({low:.2%} to {high:.2%}), "
     text += f"{groups.counts[topic, group]:,} of {groups.totals[group]:,} rows"
     distinctive = groups.distinctive.of(topic, group)[:6]

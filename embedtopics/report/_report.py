@@ -73,7 +73,7 @@ def write_report(
     tables : mapping of str to DataFrame
         Further tables, by heading, such as effects or corrected shares; not for a Comparison.
     evaluation : DataFrame, optional
-        Only for topics: what `topics.report_card` returned.
+        Only for topics: what `topics.evaluate` returned.
     scores : sequence of SheetScore
         Only for topics: the scores of answers of people to `topics.validation_sheets`.
     specifications : Specifications, optional
@@ -199,7 +199,7 @@ def _are_scores(value: Any) -> bool:
 
 
 CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "evaluation": ("topics.report_card", lambda value: "measure" in getattr(value, "columns", ())),
+    "evaluation": ("topics.evaluate", lambda value: "measure" in getattr(value, "columns", ())),
     "scores": ("evaluation.score_sheet, in a list", _are_scores),
     "specifications": ("topics.specifications", lambda value: isinstance(value, Specifications)),
     "verification": ("topics.verify", lambda value: isinstance(value, Verification)),

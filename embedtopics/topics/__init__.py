@@ -4,8 +4,11 @@ from embedtopics._utils.public import attach
 
 MOVED = {
     "TopicModel": "et.TopicModel",
+    "inspect_corpus": "et.topics.inspect",
     "load_result": "et.TopicResult.load",
+    "report_card": "et.topics.evaluate",
     "save_result": "result.save(folder)",
+    "token_topics": "et.topics.mixture",
     "without_texts": "result.save(folder, texts=False)",
 }
 """Former public names, and what to use now."""

@@ -1,6 +1,7 @@
 from . import results as results
 from ._describe import top_words as top_words
-from ._inspection import inspect_corpus as inspect_corpus
+from ._evaluation import evaluate as evaluate
+from ._inspection import inspect as inspect
 from ._propagation import assign as assign
 from ._resolution import at_resolution as at_resolution
 from ._resolution import levels as levels
@@ -12,7 +13,6 @@ from ._stages import DensityClusterer as DensityClusterer
 from ._tables import document_shares as document_shares
 from ._tables import documents as documents
 from ._tables import export as export
-from ._tables import report_card as report_card
 from ._tables import table as table
 from ._tables import terms as terms
 from ._tables import validation_sheets as validation_sheets
@@ -42,8 +42,8 @@ from .reading._find import sample_documents as sample_documents
 from .reading._hierarchy import hierarchy as hierarchy
 from .reading._hierarchy import themes as themes
 from .reading._hierarchy import tree_text as tree_text
+from .reading._mixtures import mixture as mixture
 from .reading._mixtures import mixtures as mixtures
-from .reading._mixtures import token_topics as token_topics
 from .reading._words import concordance as concordance
 from .reading._words import keyness as keyness
 from .trends._by_group import by_group as by_group

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from embedtopics.corpus._columns import ID_NAMES, TIME_NAMES, first_named, read_
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus._texts import EMPTY, MISSING
-from embedtopics.corpus.results import Encoding, LanguageShares
+from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import resolve_encoder
@@ -23,6 +23,7 @@ from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import EXACT_LIMIT
 from embedtopics.protocols import Encoder
 from embedtopics.terms._languages import detect_languages
+from embedtopics.topics.results import Inspection
 
 _GROUP_NAMES = (
     "group", "source", "category", "section", "label", "class", "party", "newspaper", "outlet",
@@ -54,48 +55,25 @@ BASE_MEMORY = 0.9e9
 """Bytes of the interpreter, the libraries and a small encoder."""
 
 
-@dataclass(frozen=True)
-class Inspection:
-    """Statistics of a corpus, and the estimated cost of a fit on this machine.
-
-    Documents are distinct texts; missing rows have no value, empty rows no visible character. Means
-    are per document. A sample gives `mean_tokens` (of the encoder), the share of truncated texts
-    and the share of unseen tokens. The speed is measured and includes the learning of an encoder;
-    it is NaN without an encoder that counts tokens. Seconds and the peak memory in bytes are
-    estimates; memory is too low for an encoder with one column per term. `is_long` says whether
-    most texts have more than two windows of the encoder; fit their passages, `Corpus.passages`.
-    """
-
-    n_rows: int
-    n_documents: int
-    n_missing: int
-    n_empty: int
-    n_repeated: int
-    languages: LanguageShares
-    mean_characters: float
-    mean_tokens: float
-    truncated_share: float
-    unseen_share: float
-    tokens_per_second: float
-    seconds_to_encode: float
-    seconds_after: float
-    memory: float
-    warnings: tuple[str, ...]
-    is_long: bool = False
-
-
-def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection:
+def inspect(corpus: Any, encoder: Encoder | str | None = None) -> Inspection:
     """Summarize a corpus, and estimate the cost of a fit.
 
     Parameters
     ----------
-    corpus : Corpus
-    encoder : Encoder, optional
+    corpus : Corpus or anything that `Corpus` takes
+        A list of texts, a DataFrame, or the path of a file, for example.
+    encoder : Encoder or str, optional
         Its speed is measured on a few texts; without an encoder only later stages are estimated.
 
     Returns
     -------
     Inspection
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> et.topics.inspect(et.Corpus("embedtopics:demo", limit=120))
+    Inspection(120 rows, 118 distinct texts, main language: en)
     """
     corpus = Corpus.of(corpus)
     distinct = corpus.distinct()

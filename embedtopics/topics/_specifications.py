@@ -312,7 +312,7 @@ def _effects(result: TopicResult, topics: list[int], covariates: str) -> list[An
     columns: Any = covariates
     if not covariates.startswith("~"):
         columns = [name.strip() for name in covariates.split(",") if name.strip()]
-    frame = effects(result, columns, topics=topics, replicates=0).to_frame()
+    frame = effects(result, columns, topics=topics, n_replicates=0).to_frame()
     level = np.where(frame["level"] == "", "", ": " + frame["level"])
     against = np.where(frame["reference"] == "", "", " against " + frame["reference"])
     unit = np.where(frame["unit"] == "", "", " (one " + frame["unit"] + " more)")

@@ -7,7 +7,7 @@ import pytest
 
 from embedtopics.annotation._bodies import LabelBody, NextBody
 from embedtopics.cli._display import write_results_folder
-from embedtopics.topics import report_card
+from embedtopics.topics import evaluate
 from tests.cli import running
 from tests.factories import make_result
 
@@ -35,7 +35,7 @@ def folder(result, tmp_path_factory):
 def test_card_and_table(result, folder, tmp_path):
     done = run(folder, "--out", tmp_path / "card.csv")
     assert done.exit_code == 0, done.output
-    expected = report_card(result, random_state=42)
+    expected = evaluate(result, random_state=42)
     written = pd.read_csv(tmp_path / "card.csv")
     pd.testing.assert_frame_equal(written, expected)
     for measure, value in zip(expected["measure"], expected["value"], strict=True):

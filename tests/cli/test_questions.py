@@ -30,7 +30,10 @@ def test_over_time_prints_and_writes(result, folder, tmp_path):
     trends = topics.over_time(result, "month")
     frame = pd.read_csv(out)
     assert frame["count"].tolist() == trends.counts.ravel().tolist()
-    assert set(frame["label"].str[:2]) & {"'="} and not frame["label"].str.startswith("=").any()
+    assert (
+        set(frame["topic_name"].str[:2]) & {"'="}
+        and not frame["topic_name"].str.startswith("=").any()
+    )
     assert frame["verdict"].notna().sum() == 4 * trends.n_periods
     assert "<html>" in figure.read_text()
     assert sparkline(trends.counts[0], trends.totals, BLOCKS, trends.min_rows) in done.output
@@ -63,7 +66,7 @@ def test_keyness_and_concordance_print_and_write(result, folder, tmp_path):
     term = more["term"].iloc[0]
     done = run("concordance", folder, term, "--topic", 1, "-n", 3, "--out", out)
     assert done.exit_code == 0, done.output
-    lines = topics.concordance(result, term, topic=1, n_occurrences=3)
+    lines = topics.concordance(result, term, topics=1, n_occurrences=3)
     assert len(done.stdout.splitlines()) == len(pd.read_csv(out)) == len(lines)
     assert all(f"  {word}  " in done.stdout for word in lines["keyword"])
 

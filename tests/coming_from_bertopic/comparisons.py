@@ -272,7 +272,7 @@ def visualize_topics_per_class(theirs, ours, both):
 
 def visualize_distribution(theirs, ours, both):
     # BERTopic's windows are of all words, and here all words are terms.
-    shares = both.et.topics.token_topics(both.result, 0).shares
+    shares = both.et.topics.mixture(both.result, 0).shares
     np.testing.assert_allclose(sorted(shares[shares > 0]), sorted(x for x in theirs.data[0].x if x),
                                atol=1e-6)  # fmt: skip
     drawn = np.array([x for trace in _xs(ours, "bar") for x in trace])

@@ -50,7 +50,7 @@ def test_words_and_languages(data_folder, drawn):
         plain = unicodedata.normalize("NFC", plain)
         assert all(word and word in plain for word in words)
         assert language_of(text) is None or isinstance(language_of(text), str)
-    languages = et.topics.inspect_corpus(et.Corpus([*texts, "text"])).languages
+    languages = et.topics.inspect(et.Corpus([*texts, "text"])).languages
     assert 0 <= sum(languages.shares.values()) <= 1 + 1e-9
 
 

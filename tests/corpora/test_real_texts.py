@@ -42,7 +42,7 @@ def goes_through(frame, text, time, group, tmp_path, encoder):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", MEANT)
         corpus = et.Corpus(frame, text=text, time=time or None, group=group or None)
-        seen = et.topics.inspect_corpus(corpus, encoder)
+        seen = et.topics.inspect(corpus, encoder)
         assert seen.n_rows == len(frame) and seen.n_documents > 0
         result = et.TopicModel(encoder, random_state=0).fit(corpus).result_
         table = et.topics.table(result)

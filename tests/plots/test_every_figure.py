@@ -18,7 +18,7 @@ def given():
     own = dict.fromkeys(("map", "sizes", "terms"), (result,))
     return own | {
         "comparison": (make_comparison(120, texts=[HOSTILE]),),
-        "mixture": (result, topics.token_topics(result, 0)),
+        "mixture": (topics.mixture(result, 0),),
         "over_time": (topics.over_time(result, "month"),),
         "by_group": (topics.by_group(result, source),),
         "stability": (result,),

@@ -86,7 +86,7 @@ def test_numbers_stand_after_names_that_are_written_from_right_to_left():
     leaves = plots.hierarchy(tree).layout.yaxis.ticktext
     assert any(f"{arabic}\u200e  <span" in leaf and f">{size}<" in leaf for leaf in leaves)
     row = int(np.flatnonzero(result.labels == 0)[0])
-    bars = plots.mixture(result, topics.token_topics(result, row)).layout.annotations
+    bars = plots.mixture(topics.mixture(result, row)).layout.annotations
     assert any(bar.text.startswith(f"{arabic}\u200e <b>") for bar in bars)
 
 

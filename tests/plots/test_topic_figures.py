@@ -10,8 +10,8 @@ from embedtopics import plots, topics
 from embedtopics.clustering.results import NOISE
 from embedtopics.plots import _mixture
 from embedtopics.plots._colors import NOISE_COLOR, tint, topic_colors
-from embedtopics.topics.results import TokenMixture
-from tests.factories import make_result, refuses
+from embedtopics.topics.results import Mixture
+from tests.factories import make_result
 
 NASTY = (
     "<script>alert(1)</script>",
@@ -91,8 +91,8 @@ def test_a_result_of_no_topics_is_a_map_of_noise(n_documents):
 def test_mixture_shows_shares_and_words(monkeypatch):
     monkeypatch.setattr(_mixture, "_TOPICS", 3)
     result = make_result(400, 6)
-    found = topics.token_topics(result, 0)
-    figure = plots.mixture(result, found)
+    found = topics.mixture(result, 0)
+    figure = plots.mixture(found)
     bars, words = figure.data
     order = np.argsort(-found.shares, kind="stable")
     order = order[found.shares[order] > 0]
@@ -121,7 +121,7 @@ def test_words_are_laid_out_without_overlap(monkeypatch):
     tokens = ("word", "<b>x</b>", "長い言葉", "a" * 90, "$m$", "%{x}") * 30
     weights = csr_matrix(np.tile([[0.5, 0.0]], (180, 1)).astype(np.float32))
     shares = np.array([1, 0], dtype=np.float32)
-    figure = plots.mixture(result, TokenMixture(tokens, weights, shares))
+    figure = plots.mixture(Mixture(tokens, weights, shares, result))
     boxes = figure.layout.shapes
     assert len(boxes) == len(figure.data[1].text) == 100
     assert "80 more words" in [a.text for a in figure.layout.annotations]
@@ -130,7 +130,7 @@ def test_words_are_laid_out_without_overlap(monkeypatch):
     for a, b in combinations(boxes, 2):
         assert a.x1 <= b.x0 or b.x1 <= a.x0 or a.y1 <= b.y0 or b.y1 <= a.y0
     assert all(box.x1 <= widest + 0.6 for box in boxes)
-    narrow = plots.mixture(result, TokenMixture(tokens, weights, shares), width=420).layout
+    narrow = plots.mixture(Mixture(tokens, weights, shares, result), width=420).layout
     assert narrow.width == 420 and narrow.xaxis2.range[1] == pytest.approx((420 - 40) / 7.826)
     assert all(box.x1 <= narrow.xaxis2.range[1] + 0.6 for box in narrow.shapes)
     # A box is as wide as its word: a character twice as wide counts twice.
@@ -139,11 +139,9 @@ def test_words_are_laid_out_without_overlap(monkeypatch):
 
 def test_mixture_of_nothing_and_bad_input():
     result = make_result(60, 2)
-    nothing = topics.token_topics(result, int((result.distinct.of_row < 0).argmax()))
-    figure = plots.mixture(result, nothing)
+    nothing = topics.mixture(result, int((result.distinct.of_row < 0).argmax()))
+    figure = plots.mixture(nothing)
     assert "no words" in [a.text for a in figure.layout.annotations]
     assert any("No topic" in a.text for a in figure.layout.annotations)
     none = make_result(30, 0)
-    assert len(plots.mixture(none, topics.token_topics(none, 0)).layout.shapes) == 0
-    with refuses("mixture"):
-        plots.mixture(result, topics.token_topics(none, 0))
+    assert len(plots.mixture(topics.mixture(none, 0)).layout.shapes) == 0

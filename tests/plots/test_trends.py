@@ -67,7 +67,9 @@ def test_verdicts_stand_in_the_headings_and_come_first(result):
     changes = topics.changes(trends)
     assert changes["verdict"][4] == "rises"
     headings = [a.text for a in plots.over_time(trends, changes=changes).layout.annotations]
-    assert trends.labels[4].split(",")[0] in headings[0] and changes["verdict"][4] in headings[0]
+    assert (
+        trends.topic_names[4].split(",")[0] in headings[0] and changes["verdict"][4] in headings[0]
+    )
 
 
 def test_points_of_few_groups_and_tiles_of_many(result, source):

@@ -54,8 +54,8 @@ def read(path):
 @pytest.mark.parametrize("suffix", DOCUMENTS)
 def test_every_format_holds_the_whole_report(result, scores, suffix, tmp_path):
     path = tmp_path / f"study{suffix}"
-    card = topics.report_card(result, n_resamples=20)
-    frame = topics.table(result)[["name", "size"]]
+    card = topics.evaluate(result, n_resamples=20)
+    frame = topics.table(result)[["label", "size"]]
     assert report.write_report(
         result, path, evaluation=card, scores=scores, tables={"Sizes": frame}
     ) == path  # fmt: skip
@@ -118,7 +118,7 @@ def test_the_checklist_is_filled_with_what_was_done(result, scores, tmp_path):
         cells = [row.strip("| ").split(" | ") for row in rows if row.startswith("| ")][2:]
         return {check: state for _, check, state in cells}
 
-    bare, full = states(), states(scores=scores, evaluation=topics.report_card(result))
+    bare, full = states(), states(scores=scores, evaluation=topics.evaluate(result))
     assert bare["People identify intruding words"] == "not done"
     assert full["People identify intruding words"].startswith("1 ")
     assert bare["People named the topics"] == f"1 of {result.n_topics} topics"
@@ -139,7 +139,7 @@ CHECKS = ("evaluation", "scores", "specifications", "verification")
 @pytest.fixture(scope="module")
 def checks(result, scores):
     """Checks of topics, of the right type as far as they are made quickly."""
-    card = topics.report_card(result, n_resamples=20)
+    card = topics.evaluate(result, n_resamples=20)
     return {"evaluation": card, "scores": scores, "specifications": card, "verification": card}
 
 

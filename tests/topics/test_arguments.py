@@ -110,9 +110,9 @@ WRONG = {
     "term": lambda result: et.topics.concordance(result, 5),
     "query": lambda result: et.topics.find(result, ["apple", None]),
     "rows": lambda result: et.topics.mixtures(result, rows=[0, "a"]),
-    "document": lambda result: et.topics.token_topics(result, None),
+    "row": lambda result: et.topics.mixture(result, None),
     "history": lambda result: et.topics.replay(result, ["merge"]),
-    "n_resamples": lambda result: et.topics.report_card(result, n_resamples=-3),
+    "n_resamples": lambda result: et.topics.evaluate(result, n_resamples=-3),
     "scores": lambda result: et.topics.table(result, scores=["intruders"]),
     "n_examples": lambda result: et.topics.table(result, n_examples=1.5),
     "n_terms": lambda result: et.topics.top_words(result, None),
@@ -133,7 +133,7 @@ def test_an_argument_of_a_wrong_type_is_refused_by_its_name(parameter, fitted):
 
 @pytest.mark.parametrize(
     "ask",
-    [et.topics.table, et.topics.terms, et.plots.map, lambda model: et.topics.merge(model, [0, 1])],
+    [et.topics.terms, et.plots.map, lambda model: et.topics.merge(model, [0, 1])],
 )
 def test_a_model_in_place_of_its_result_is_told_apart(ask, fitted, model):
     for passed in (fitted, et.TopicModel()):

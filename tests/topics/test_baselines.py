@@ -10,7 +10,7 @@ from embedtopics.corpus.results import Encoding
 from embedtopics.encoders import FastTextEncoder, RandomProjectionEncoder, TfidfEncoder
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
-from embedtopics.topics import at_resolution, inspect_corpus
+from embedtopics.topics import at_resolution, inspect
 from embedtopics.topics.results import Reason
 from tests.factories import refuses
 
@@ -126,7 +126,7 @@ def test_one_that_learns_the_same_but_for_rounding_is_accepted(toy, tmp_path, mo
 def test_inspection_lets_a_copy_learn_and_counts_words(toy, encoder):
     texts, _, _ = toy
     made = resolve_encoder(encoder)
-    found = inspect_corpus(et.Corpus.of(texts), made)
+    found = inspect(et.Corpus.of(texts), made)
     assert found.mean_tokens == pytest.approx(np.mean([len(t.split()) for t in texts]), rel=1e-6)
     assert found.truncated_share == found.unseen_share == 0 and found.tokens_per_second > 0
     assert getattr(made, "is_fitted", False) == (encoder == "random")
@@ -151,7 +151,7 @@ class WordCounter:
 
 def test_counts_rows_and_lengths():
     texts = [f"{ENGLISH} {i}" for i in range(20)] + [f"{ENGLISH} 3", None, " "]
-    seen = inspect_corpus(et.Corpus.of(texts), WordCounter())
+    seen = inspect(et.Corpus.of(texts), WordCounter())
     assert (seen.n_rows, seen.n_documents, seen.n_repeated) == (23, 20, 1)
     assert (seen.n_missing, seen.n_empty) == (1, 1)
     assert seen.mean_tokens == 15 and seen.truncated_share == 1.0
@@ -166,20 +166,20 @@ def test_a_fit_takes_the_vectors_that_the_estimate_needed(tmp_path):
     words = ["river", "bank", "trade", "vote", "match", "goal", "bread", "loaf", "piano", "song"]
     texts = [" ".join(rng.choice(words, 40)) for _ in range(400)]
     encoder = et.encoders.CachedEncoder(RandomProjectionEncoder(), folder=tmp_path)
-    first = inspect_corpus(et.Corpus.of(texts), encoder)
+    first = inspect(et.Corpus.of(texts), encoder)
     n_cached = encoder.encode_with_report(texts).n_cached
     assert 0 < n_cached < 400 and first.tokens_per_second > 0
-    again = inspect_corpus(et.Corpus.of(texts), encoder)  # all are cached
+    again = inspect(et.Corpus.of(texts), encoder)  # all are cached
     assert 0 < again.tokens_per_second < math.inf and again.seconds_to_encode > 0
 
 
 def test_warns_of_a_language_that_the_encoder_does_not_read():
     french = "Le conseil municipal a discuté de la réparation du vieux pont de la ville"
-    seen = inspect_corpus(et.Corpus.of([f"{french} numéro {i}" for i in range(30)]), WordCounter())
+    seen = inspect(et.Corpus.of([f"{french} numéro {i}" for i in range(30)]), WordCounter())
     assert "multilingual" in seen.warnings[0]
 
 
 def test_without_an_encoder_only_the_rest_is_estimated():
-    seen = inspect_corpus(et.Corpus.of([f"{ENGLISH} {i}" for i in range(5)]))
+    seen = inspect(et.Corpus.of([f"{ENGLISH} {i}" for i in range(5)]))
     assert math.isnan(seen.mean_tokens) and math.isnan(seen.tokens_per_second)
     assert seen.seconds_after > 0

@@ -243,7 +243,7 @@ np.savez(sys.argv[1], labels=r.labels, map=r.map, coordinates=r.coordinates,
 
 
 QUESTIONS = {
-    "report_card": lambda r: et.topics.report_card(r, n_resamples=50),
+    "evaluate": lambda r: et.topics.evaluate(r, n_resamples=50),
     "stability": lambda r: pd.Series(
         vars(et.topics.with_stability(r, 4, random_state=3).stability)
     ),

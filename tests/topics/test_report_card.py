@@ -12,13 +12,13 @@ import embedtopics as et
 from embedtopics import evaluation
 from embedtopics.errors import InputError
 from embedtopics.evaluation._coherence import topic_uniqueness
-from embedtopics.topics import report_card, top_words, validation_sheets
+from embedtopics.topics import evaluate, top_words, validation_sheets
 from tests.factories import make_result, with_stability
 
 
 @pytest.fixture(scope="module")
 def card(branched):
-    return report_card(branched, n_resamples=50).set_index("measure")
+    return evaluate(branched, n_resamples=50).set_index("measure")
 
 
 def test_words_are_measured_as_the_functions_do(branched, card):
@@ -51,7 +51,7 @@ def test_labels_by_column_and_by_row():
     noisy = np.where(rng.random(len(base.labels)) < 0.7, base.labels, 9).astype(object)
     noisy[::10] = None
     noisy[1] = " "
-    given = report_card(base, labels=noisy, n_resamples=50).set_index("measure")
+    given = evaluate(base, labels=noisy, n_resamples=50).set_index("measure")
     used = [i for i, v in enumerate(noisy) if v is not None and v != " " and base.corpus.texts[i]]
     true, found = [str(noisy[i]) for i in used], base.labels[used]
     assert given.loc["ari", "value"] == pytest.approx(adjusted_rand_score(true, found))
@@ -63,14 +63,14 @@ def test_labels_by_column_and_by_row():
     assert given.loc["ari_covered", "meaning"].endswith("on the texts in a topic")
     metadata = base.corpus.metadata.assign(party=noisy)
     corpus = et.Corpus.of_fields(**{**vars(base.corpus), "metadata": metadata})
-    named = report_card(dataclasses.replace(base, corpus=corpus), labels="party", n_resamples=50)
+    named = evaluate(dataclasses.replace(base, corpus=corpus), labels="party", n_resamples=50)
     pd.testing.assert_frame_equal(named.set_index("measure"), given)
 
 
 def test_stability_where_it_was_measured(branched):
     chance = np.full(branched.n_topics, 0.05)
     measured = with_stability(branched, np.linspace(0.9, 0.2, branched.n_topics), chance)
-    card = report_card(measured, n_resamples=20).set_index("measure")
+    card = evaluate(measured, n_resamples=20).set_index("measure")
     assert card.loc["recurrence", "value"] == pytest.approx(0.55)
     assert card.loc["recurrence_by_chance", "value"] == pytest.approx(0.05)
     assert card.loc["replicate_ari", "value"] == pytest.approx(0.5)
@@ -79,7 +79,7 @@ def test_stability_where_it_was_measured(branched):
 @pytest.mark.parametrize(("n_documents", "n_topics"), [(0, 0), (1, 0), (2, 0), (3, 0), (4, 1)])
 def test_next_to_nothing(n_documents, n_topics):
     result = make_result(n_documents=n_documents, n_topics=n_topics)
-    card = report_card(result, labels=["x"] * len(result.corpus) if n_documents else None)
+    card = evaluate(result, labels=["x"] * len(result.corpus) if n_documents else None)
     values = card.set_index("measure")["value"]
     assert values["topics"] == n_topics
     assert math.isnan(values["npmi"]) == (n_topics == 0)
@@ -90,7 +90,7 @@ def test_next_to_nothing(n_documents, n_topics):
 )
 def test_bad_input(branched, wrong):
     with pytest.raises(InputError):
-        report_card(branched, **wrong)
+        evaluate(branched, **wrong)
 
 
 def test_sheets_of_a_result(branched):

@@ -78,7 +78,7 @@ def test_effects_and_trends_are_those_of_the_main_study(corpus, main):
     answer = specifications(
         corpus, ["tfidf"], [6, 4], question="effects(source)", main=main, topics=[label]
     )
-    expected = effects(main, ["source"], topics=[1], replicates=0).to_frame()
+    expected = effects(main, ["source"], topics=[1], n_replicates=0).to_frame()
     assert answer.summary["topic"].unique().tolist() == [1]
     for name, theirs in (("estimate", "effect"), ("low", "low"), ("high", "high")):
         np.testing.assert_allclose(answer.summary[name], expected[theirs])

@@ -154,7 +154,7 @@ def regress_uses(
     for name in required:
         if name not in table:
             listed = ", ".join(map(str, table.columns)) or "none"
-            parameter = "units" if name == units else "covariates"
+            parameter = "units" if name == units else "formula"
             raise InputError(parameter, f"among {listed}", name)
 
     labels = documents

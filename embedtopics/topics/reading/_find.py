@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from embedtopics._utils.checks import checked_choice, is_whole, resolve_seed
+from embedtopics._utils.checks import checked_choice, checked_count, is_whole, resolve_seed
 from embedtopics._utils.display import excerpt
+from embedtopics._utils.fitted import FittedTopics, fitted_encoder, result_of
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._classes import read_class
@@ -29,7 +30,7 @@ from embedtopics.topics._vectors import (
     encoder_of_fit,
     unit_term_rows,
 )
-from embedtopics.topics.results import Reason, TopicResult
+from embedtopics.topics.results import NO_TOPIC, Reason, TopicResult
 
 
 def string_column(values: Sequence[str], index: pd.Index | None = None) -> pd.Series:
@@ -133,28 +134,28 @@ def similar_terms(result: TopicResult, term: str) -> list[str]:
 
 
 def find(
-    result: TopicResult,
+    result: FittedTopics,
     query: str | Sequence[str],
     *,
     n_topics: int = 5,
-    by: str = "auto",
+    space: str = "auto",
     encoder: Encoder | str | None = None,
 ) -> pd.DataFrame:
     """Find the topics nearest to a query.
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
     query : str or sequence of str
         A word, a phrase or a whole text, or several of them.
     n_topics : int
         Maximum number of topics for each query.
-    by : {"auto", "embeddings", "terms"}
-        "embeddings" compares the query's vector with the centroids of the topics (means of the
-        document vectors, weighted by probabilities). "terms" compares the words and n-grams of the
-        query with the weighted terms of the topics, and needs no encoder; topics without any of
-        these terms are left out. "auto" uses embeddings if you pass an encoder, or if the encoder
-        of the fit can be loaded, and terms otherwise.
+    space : {"auto", "embeddings", "terms"}
+        Where they are compared. "embeddings" compares the query's vector with the centroids of the
+        topics (means of the document vectors, weighted by probabilities). "terms" compares the
+        words and n-grams of the query with the weighted terms of the topics, and needs no encoder;
+        topics without any of these terms are left out. "auto" uses embeddings if you pass an
+        encoder, or if the encoder of the fit can be loaded, and terms otherwise.
     encoder : Encoder or str, optional
         Encoder of the query; by default the encoder of the fit, which each call loads again. Pass
         it, loaded, for several calls. Other encoders are refused.
@@ -163,26 +164,36 @@ def find(
     -------
     DataFrame
         Nearest topics of each query, nearest first. Columns query, rank (from 1), topic,
-        topic_name, similarity (cosine), terms (a list) and by ("embeddings" or "terms"). Empty if
-        the result has no topics.
+        topic_name, similarity (cosine), terms (a list) and space ("embeddings" or "terms"). Empty
+        if the result has no topics.
 
     Raises
     ------
     InputError
         If a query holds no term of the result (the error lists similar terms), or cannot be
         encoded.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=120))
+    >>> et.topics.find(model, "goals in the last match", n_topics=1)["rank"].tolist()
+    [1]
     """
+    encoder = fitted_encoder(result) if encoder is None else encoder
+    result = result_of(result)
+    n_topics = checked_count(n_topics, "n_topics")
     queries = [query] if isinstance(query, str) or not isinstance(query, Iterable) else list(query)
     for one_query in queries:
         if not isinstance(one_query, str):
             raise InputError("query", "a text, or several texts", one_query)
 
-    checked_choice(by, "by", ("auto", "embeddings", "terms"))
-    if by == "auto":
+    checked_choice(space, "space", ("auto", "embeddings", "terms"))
+    if space == "auto":
         has_encoder = isinstance(result.settings.get("encoder_settings"), dict)
-        by = "embeddings" if encoder is not None or has_encoder else "terms"
+        space = "embeddings" if encoder is not None or has_encoder else "terms"
 
-    if by == "terms":
+    if space == "terms":
         similarities = _by_terms(result, queries)
     else:
         texts = [normalize_text(text) for text in queries]
@@ -196,14 +207,14 @@ def find(
     lines = []
     for text, row in zip(queries, similarities, strict=True):
         order = np.argsort(-row, kind="stable")[:n_topics]
-        if by == "terms":
+        if space == "terms":
             order = order[row[order] > 0]
         for rank, topic in enumerate(order.tolist(), start=1):
             about = result.topics[topic]
-            line = text, rank, topic, about.name, float(row[topic]), list(about.keywords), by
+            line = text, rank, topic, about.name, float(row[topic]), list(about.keywords), space
             lines.append(line)
 
-    names = ["query", "rank", "topic", "topic_name", "similarity", "terms", "by"]
+    names = ["query", "rank", "topic", "topic_name", "similarity", "terms", "space"]
     return pd.DataFrame(lines, columns=names)
 
 
@@ -234,7 +245,7 @@ def _by_terms(result: TopicResult, queries: list[str]) -> Float64Array:
 
 
 def sample_documents(
-    result: TopicResult,
+    result: FittedTopics,
     topic: int | str,
     *,
     strategy: str = "central",
@@ -249,7 +260,7 @@ def sample_documents(
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
     topic : int or str
         Topic by id or name; -1 for documents in no topic, where "central" means the largest share
         of none.
@@ -271,16 +282,25 @@ def sample_documents(
     DataFrame
         Table with the index labels of the rows. Columns id, text, excerpt, score (which orders the
         documents: the cosine with the centroid, or the share of no topic; for "boundary" the other
-        topic's share; for "random" the random number), topic, membership, second_topic,
+        topic's share; for "random" the random number), topic, topic_name, membership, second_topic,
         second_topic_name and second_share (of the other topic with the largest share), reason (why
         the document is in no topic), the dates and the groups under the names of their columns, and
-        rows (number of rows with this text).
+        n (number of rows with this text).
 
     Raises
     ------
     InputError
         If a topic, column, value or strategy does not exist.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=120))
+    >>> documents = et.topics.sample_documents(model, 0, strategy="random", n_documents=3)
+    >>> documents["topic"].tolist()
+    [0, 0, 0]
     """
+    result = result_of(result)
     checked_choice(strategy, "strategy", STRATEGIES)
     topic = _topic_or_none(result, topic)
     weights, first_rows = document_weights(
@@ -314,7 +334,8 @@ def sample_documents(
     rows = first_rows[documents[places]]
     corpus = result.corpus.take(rows)
     index = corpus.index
-    labels = [result.topics[t].name if t != NOISE else "" for t in second[places].tolist()]
+    topic_name = NO_TOPIC if topic == NOISE else result.topics[topic].name
+    second_names = [result.topics[t].name if t != NOISE else "" for t in second[places].tolist()]
 
     columns = {
         "id": string_column(corpus.ids, index),
@@ -322,12 +343,13 @@ def sample_documents(
         "excerpt": string_column([excerpt(text, EXCERPT) for text in corpus.texts], index),
         "score": scores[places],
         "topic": np.full(len(rows), topic, dtype=np.int32),
+        "topic_name": string_column([topic_name] * len(rows), index),
         "membership": membership[places],
         "second_topic": second[places],
-        "second_topic_name": string_column(labels, index),
+        "second_topic_name": string_column(second_names, index),
         "second_share": share[places],
         "reason": string_column([Reason(r).text for r in result.reasons[rows].tolist()], index),
-        "rows": weights[documents[places]],
+        "n": weights[documents[places]],
     }
 
     frame = pd.DataFrame(columns, index=index)

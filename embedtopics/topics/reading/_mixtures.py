@@ -10,12 +10,13 @@ import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
 from embedtopics._utils.checks import is_whole
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics._vectors import unit_term_rows
-from embedtopics.topics.results import TokenMixture, TopicResult
+from embedtopics.topics.results import Mixture, TopicResult
 
 Words = tuple[Int32Array, Int64Array]
 """Word ids of consecutive texts, and offsets (n_texts + 1,) of the texts in them."""
@@ -30,19 +31,19 @@ MIN_SIMILARITY = 0.1
 """Cosine below which a window counts as 0."""
 
 
-def mixtures(result: TopicResult, *, rows: Iterable[int] | None = None) -> csr_matrix:
+def mixtures(result: FittedTopics, *, rows: Iterable[int] | None = None) -> csr_matrix:
     """Estimate the share of each topic in each text.
 
     A window of four words that begin or end a term slides over a text. The class-TF-IDF weights of
     its terms are compared with those of each topic. Cosines from 0.1 are summed over the windows of
     the text and scaled to sum 1. Unlike memberships, a mixture can be traced to the words
-    (`token_topics`). On arXiv abstracts with 220 topics, the largest share was that of the text's
+    (`mixture`). On arXiv abstracts with 220 topics, the largest share was that of the text's
     own topic in 57 % of the texts, and in 53 % with windows over all words, as in BERTopic's
     `approximate_distribution`.
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
     rows : iterable of int, optional
         Row numbers (positions from 0) of the result; by default all.
 
@@ -56,7 +57,15 @@ def mixtures(result: TopicResult, *, rows: Iterable[int] | None = None) -> csr_m
     InputError
         If a row does not exist, or if the weighting of the result has no factor for each term in
         ``idf_``.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=120))
+    >>> et.topics.mixtures(model, rows=[0, 1, 2]).shape
+    (3, 4)
     """
+    result = result_of(result)
     words = result.tokens.ids, result.tokens.offsets
     of_row = result.distinct.of_row
     of_text = of_row if rows is None else of_row[_checked_rows(rows, len(of_row))]
@@ -70,7 +79,7 @@ def mixtures(result: TopicResult, *, rows: Iterable[int] | None = None) -> csr_m
     return csr_matrix(vstack(blocks, format="csr")[place[:-1]])
 
 
-def token_topics(result: TopicResult, document: int) -> TokenMixture:
+def mixture(result: FittedTopics, row: int) -> Mixture:
     """Return the contribution of each word of a text to each topic.
 
     Words share the contributions of their terms to the cosines in equal parts, so that the words of
@@ -78,21 +87,30 @@ def token_topics(result: TopicResult, document: int) -> TokenMixture:
 
     Parameters
     ----------
-    result : TopicResult
-    document : int
+    result : TopicResult or fitted TopicModel
+    row : int
         Row number (position from 0) of the result.
 
     Returns
     -------
-    TokenMixture
+    Mixture
         The contributions, with the shares of `mixtures`; without words for a row without text.
 
     Raises
     ------
     InputError
         As in `mixtures`.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=120))
+    >>> mixture = et.topics.mixture(model, 0)
+    >>> list(mixture.to_frame().columns)
+    ['token', 'topic', 'topic_name', 'weight']
     """
-    (row,) = _checked_rows([document], len(result.distinct.of_row), "document")
+    result = result_of(result)
+    (row,) = _checked_rows([row], len(result.distinct.of_row), "row")
     which, text = result.distinct.of_row[[row]], result.corpus.texts[row] or ""
     words = _select_documents(result.tokens.ids, result.tokens.offsets, which[which >= 0])
     tokens = tuple(result.tokens.words[i] for i in words[0])
@@ -101,7 +119,13 @@ def token_topics(result: TopicResult, document: int) -> TokenMixture:
     if len(tokens):
         shares = topics.of_documents(words)[0].astype(np.float32)
     weights = csr_matrix(topics.of_words(words).astype(np.float32))
-    return TokenMixture(tokens, weights, shares, _as_written(tokens, text))
+    return Mixture(
+        tokens=tokens,
+        weights=weights,
+        shares=shares,
+        result=result,
+        written=_as_written(tokens, text),
+    )
 
 
 _OPENING, _CLOSING = "([{«“„\"'", ")]}»”\"'.,;:!?…%"

@@ -12,6 +12,7 @@ import pandas as pd
 from scipy.special import erfc, xlogy
 
 from embedtopics._utils.checks import optional_count, resolve_seed
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
@@ -26,14 +27,14 @@ from embedtopics.topics.reading._find import (
     similar_terms,
     string_column,
 )
-from embedtopics.topics.results import TopicResult
+from embedtopics.topics.results import NO_TOPIC, TopicResult
 
 
 def concordance(
-    result: TopicResult,
+    result: FittedTopics,
     term: str,
     *,
-    topic: int | str | Sequence[int | str] | None = None,
+    topics: int | str | Sequence[int | str] | None = None,
     where: Any = None,
     window: int = 8,
     n_occurrences: int | None = 20,
@@ -46,10 +47,10 @@ def concordance(
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
     term : str
         One word, or several consecutive words.
-    topic : int, str, or sequence of these, optional
+    topics : int, str, or sequence of these, optional
         Restricts the documents to these topics, by id or name; -1 stands for no topic.
     where : mapping or mask, optional
         Restricts the rows, as in `sample_documents`.
@@ -64,15 +65,24 @@ def concordance(
     -------
     DataFrame
         Table with the index labels of the rows, ordered by the words after the term. Columns id,
-        left, keyword, right (as written, with single spaces), topic, start, stop (position of the
-        keyword in the text, in characters) and rows (number of selected rows with this text, which
-        occurs once in the table). Empty if no selected row holds the term.
+        left, keyword, right (as written, with single spaces), topic, topic_name, start, stop
+        (position of the keyword in the text, in characters) and n (number of selected rows with
+        this text, which occurs once in the table). Empty if no selected row holds the term.
 
     Raises
     ------
     InputError
         If no document holds the term (the error lists similar terms).
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=120))
+    >>> lines = et.topics.concordance(model, "the harbour", window=2, n_occurrences=2)
+    >>> lines["keyword"].str.lower().tolist()
+    ['the harbour', 'the harbour']
     """
+    result = result_of(result)
     if not isinstance(term, str):
         raise InputError("term", "a text of one or several words", term)
     tokens = result.tokens
@@ -84,7 +94,7 @@ def concordance(
         raise InputError("term", "a term of some document", term, remedy)
 
     rows = rows_where(result, where)
-    rows = rows if topic is None else rows & rows_of_topics(result, topic)
+    rows = rows if topics is None else rows & rows_of_topics(result, topics)
     weights, first_rows = document_weights(result, rows)
     is_selected = weights[documents] > 0
     positions = positions[is_selected]
@@ -112,7 +122,7 @@ def concordance(
                 )
 
         line = _line(result.corpus.texts[row], spans, place, place + len(words), window)
-        lines.append(line | {"row": row, "rows": weights[document], "id": result.corpus.ids[row]})
+        lines.append(line | {"row": row, "n": weights[document], "id": result.corpus.ids[row]})
 
     lines.sort(key=lambda line: (line["after"], line["row"], line["start"]))
     row_numbers = np.array([line["row"] for line in lines], dtype=np.int64)
@@ -121,8 +131,11 @@ def concordance(
         name: string_column([line[name] for line in lines], index)
         for name in ("id", "left", "keyword", "right")
     }
-    columns["topic"] = result.labels[row_numbers]
-    for name in ("start", "stop", "rows"):
+    topic_of_line = result.labels[row_numbers]
+    names = np.array([*(known.name for known in result.topics), NO_TOPIC], dtype=object)
+    columns["topic"] = topic_of_line
+    columns["topic_name"] = string_column(names[topic_of_line].tolist(), index)
+    for name in ("start", "stop", "n"):
         columns[name] = np.array([line[name] for line in lines], np.int64)
 
     return pd.DataFrame(columns, index=index)
@@ -161,7 +174,7 @@ def false_discovery_rates(p: npt.ArrayLike) -> Float64Array:
 
 
 def keyness(
-    result: TopicResult, target: Any, reference: Any = None, *, n_terms: int | None = 50
+    result: FittedTopics, target: Any, reference: Any = None, *, n_terms: int | None = 50
 ) -> pd.DataFrame:
     """Find the terms that distinguish one set of rows from another.
 
@@ -170,7 +183,7 @@ def keyness(
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
     target, reference
         Two disjoint sets of rows. Each is a topic id or a list of topic ids (-1 for no topic), a
         mapping ``{"column": value}``, or a mask over the rows (see `sample_documents`). The default
@@ -201,7 +214,18 @@ def keyness(
     more of its rows should hold it, the statistic is the signed root of the likelihood ratio of the
     rows with the term (Dunning 1993, "Accurate methods for the statistics of surprise and
     coincidence"), if that is larger. Its interval is still that of the log-odds.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=120))
+    >>> terms = et.topics.keyness(model, {"theme": "harbour_strike"}, n_terms=1)
+    >>> terms[["term", "rows_target", "rows_reference"]]
+         term  rows_target  rows_reference
+    0  strike           10               0
+    1    heat            0               6
     """
+    result = result_of(result)
     n_terms = optional_count(n_terms, "n_terms", 0)
     sides = _weights(result, target, reference)
     counts = result.term_counts.counts

@@ -5,8 +5,9 @@ from embedtopics.topics.results._edits import Edit
 from embedtopics.topics.results._edits import TopicMark as TopicMark
 from embedtopics.topics.results._hierarchy import TopicHierarchy
 from embedtopics.topics.results._hierarchy import TopicNode as TopicNode
+from embedtopics.topics.results._inspection import Inspection
 from embedtopics.topics.results._levels import ResolutionChoice as ResolutionChoice
-from embedtopics.topics.results._mixture import TokenMixture
+from embedtopics.topics.results._mixture import Mixture
 from embedtopics.topics.results._result import TopicResult
 from embedtopics.topics.results._specifications import CHOICES as CHOICES
 from embedtopics.topics.results._specifications import Specifications
@@ -20,10 +21,11 @@ from embedtopics.topics.results._verification import Verification
 
 __all__ = [
     "Edit",
+    "Inspection",
+    "Mixture",
     "Reason",
     "Specifications",
     "Stability",
-    "TokenMixture",
     "Topic",
     "TopicEffects",
     "TopicGroups",

@@ -56,7 +56,7 @@ class _ByTopic(Displayed):
     """The shares of topics, and of no topic in the last row, in cells: periods or groups."""
 
     names: tuple[str, ...]
-    labels: tuple[str, ...]
+    topic_names: tuple[str, ...]
     counts: Int64Array
     totals: Int64Array
     shares: Float64Array
@@ -68,16 +68,16 @@ class _ByTopic(Displayed):
     @property
     def n_topics(self) -> int:
         """Number of topics, noise left out."""
-        return len(self.labels)
+        return len(self.topic_names)
 
     def _frame(self, cell: str) -> pd.DataFrame:
         """Return one row for each topic and cell, whose names are in the column `cell`."""
         n_rows, n_cells = self.n_topics + 1, len(self.names)
-        labels = np.array([*self.labels, NO_TOPIC], dtype=object)
+        topic_names = np.array([*self.topic_names, NO_TOPIC], dtype=object)
         return pd.DataFrame(
             {
                 "topic": np.repeat([*range(self.n_topics), NOISE], n_cells),
-                "label": np.repeat(labels, n_cells),
+                "topic_name": np.repeat(topic_names, n_cells),
                 cell: np.tile(np.array(self.names, dtype=object), n_rows),
                 "count": self.counts.ravel(),
                 "total": np.tile(self.totals, n_rows),
@@ -105,7 +105,7 @@ class TopicTrends(_ByTopic):
         A period includes its start and excludes its end.
     time_zone : str
         "UTC", "local" if times have other zones, whose clocks count, or "as given" without zones.
-    labels : tuple of str, one a topic
+    topic_names : tuple of str, one a topic
     counts : int64 ndarray of shape (n_topics + 1, n_periods)
         Rows with a text and a date.
     totals : int64 ndarray of shape (n_periods,)
@@ -154,8 +154,8 @@ class TopicTrends(_ByTopic):
         Returns
         -------
         DataFrame
-            Columns topic (-1 for none), label, period, start, end, count, total, share, low, high
-            and terms (joined by commas).
+            Columns topic (-1 for none), topic_name, period, start, end, count, total, share, low,
+            high and terms (joined by commas).
         """
         frame = self._frame("period")
         place = np.tile(np.arange(self.n_periods), self.n_topics + 1)
@@ -176,7 +176,7 @@ class TopicGroups(_ByTopic):
         Column of the groups.
     names : tuple of str
         Ascending numbers, or else the largest group first.
-    labels : tuple of str, one a topic
+    topic_names : tuple of str, one a topic
     counts : int64 ndarray of shape (n_topics + 1, n_groups)
     totals : int64 ndarray of shape (n_groups,)
         Rows of all topics and of no topic.
@@ -199,8 +199,8 @@ class TopicGroups(_ByTopic):
         Returns
         -------
         DataFrame
-            Columns topic (-1 for none), label, the column of the groups by its name, count, total,
-            share, low, high, terms and distinctive (joined by commas).
+            Columns topic (-1 for none), topic_name, the column of the groups by its name, count,
+            total, share, low, high, terms and distinctive (joined by commas).
         """
         frame = self._frame("group")
         frame["distinctive"] = self.distinctive.joined()
@@ -224,7 +224,7 @@ class TopicEffects(Displayed):
         Unit of each numeric covariate: "day", "month" or "year" for dates, else "unit".
     topics : tuple of int or str
         Topic ids, -1 for no topic; of topics that were added up, such as "3+7".
-    labels : tuple of str, one a topic
+    topic_names : tuple of str, one a topic
     link : {"identity", "logit"}
     shares : float64 ndarray of shape (n_topics,)
         Share of each topic among the rows of the model.
@@ -246,7 +246,7 @@ class TopicEffects(Displayed):
     references: Mapping[str, str]
     units: Mapping[str, str]
     topics: tuple[Any, ...]
-    labels: tuple[str, ...]
+    topic_names: tuple[str, ...]
     link: str
     shares: Float64Array
     coefficients: Float64Array
@@ -282,9 +282,9 @@ class TopicEffects(Displayed):
         Returns
         -------
         DataFrame
-            Columns topic (-1 for none), label, share (of the topic in all rows), covariate, level
-            and reference (empty for numeric covariates), unit (empty for others), effect (of a
-            share from 0 to 1, or of its log odds), low, high and p. Each p-value is that of its
+            Columns topic (-1 for none), topic_name, share (of the topic in all rows), covariate,
+            level and reference (empty for numeric covariates), unit (empty for others), effect (of
+            a share from 0 to 1, or of its log odds), low, high and p. Each p-value is that of its
             effect alone: of 20 without any effect, one is below 0.05 by chance.
         """
         changes = list(zip(self.covariates[1:], self.levels[1:], strict=True))
@@ -304,13 +304,13 @@ class TopicEffects(Displayed):
         return self._frame(changes, np.array(values).reshape(len(self.topics), n, 4))
 
     def _frame(self, changes: list[tuple[str, str]], values: Float64Array) -> pd.DataFrame:
-        about = zip(self.topics, self.labels, self.shares, strict=True)
+        about = zip(self.topics, self.topic_names, self.shares, strict=True)
         cells = [
             (*topic, *change, self.references.get(change[0], ""), self.units.get(change[0], ""))
             for topic in about
             for change in changes
         ]
-        columns = ["topic", "label", "share", "covariate", "level", "reference", "unit"]
+        columns = ["topic", "topic_name", "share", "covariate", "level", "reference", "unit"]
         frame = pd.DataFrame(cells, columns=columns)
         frame[["effect", "low", "high", "p"]] = values.reshape(-1, 4)
         return frame
@@ -322,5 +322,5 @@ class TopicEffects(Displayed):
         """
         arrays = (self.coefficients, self.errors, self.low, self.high, self.p)
         rows = map(Coefficients, *arrays)
-        models = {one: (fit, self.n_rows) for one, fit in zip(self.labels, rows, strict=True)}
+        models = {one: (fit, self.n_rows) for one, fit in zip(self.topic_names, rows, strict=True)}
         return latex_regression(self.columns, models)

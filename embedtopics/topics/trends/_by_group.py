@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.sparse import csr_matrix
 
 from embedtopics._utils.display import spell_count
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._alignment import as_series
 from embedtopics.corpus._classes import ClassColumn, read_classes
@@ -30,14 +31,14 @@ MAX_GROUPS = 30
 
 
 def by_group(
-    result: TopicResult, group: Any = None, *, n_terms: int = 10, units: Any = None
+    result: FittedTopics, by: Any = None, *, n_terms: int = 10, units: Any = None
 ) -> TopicGroups:
     """Compare the topics of groups, such as sources: their shares and their terms.
 
     Parameters
     ----------
-    result : TopicResult
-    group : str or array_like of shape (n_rows,), optional
+    result : TopicResult or fitted TopicModel
+    by : str or array_like of shape (n_rows,), optional
         A column, or a group for each row; by default the group column of the corpus. Rows without
         a value are left out, and the smallest of more than 30 groups are pooled. Bin continuous
         numbers beforehand, for example with ``pandas.qcut``.
@@ -64,14 +65,24 @@ def by_group(
     of the topic in the whole fit. `distinctive` terms are those that a
     group uses more than the other groups within the topic, by log-odds with an informative prior
     (Monroe, Colaresi and Quinn 2008). The prior weighs as much as the words of an average group.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=120))
+    >>> et.topics.by_group(model, "source")
+    TopicGroups(4 topics, 4 groups by 'source')
     """
-    values, by = values_of(result, result.corpus.group_column if group is None else group, "group")
+    result = result_of(result)
+    values, name = values_of(result, result.corpus.group_column if by is None else by, "by")
+    if values.name is None:  # a list or an array
+        name = "group"
     has_text = result.distinct.of_row >= 0
-    codes, names, decisions = _number_groups(values, has_text, by)
+    codes, names, decisions = _number_groups(values, has_text, name)
     if not names:
-        raise InputError("group", "a column with values in rows with text", by)
+        raise InputError("by", "a column with values in rows with text", name)
     if n_missing := int(np.sum((codes < 0) & has_text)):
-        message = f"Left out: {spell_count(n_missing, 'row', 'rows')} without a value in {by!r}."
+        message = f"Left out: {spell_count(n_missing, 'row', 'rows')} without a value in {name!r}."
         decisions = (*decisions, Decision("trends", "rows_without_group", n_missing, message))
     n_groups, of_row = len(names), np.where(has_text, codes, -1)
     rows = count_rows(result, of_row, n_groups, units)
@@ -81,9 +92,9 @@ def by_group(
         terms = best_cell_terms(result, cell_counts, n_terms, rows.totals > 0)
         distinctive = _distinctive(result, cell_counts, n_groups, n_terms)
     return TopicGroups(
-        by=by,
+        by=name,
         names=names,
-        labels=tuple(topic.name for topic in result.topics),
+        topic_names=tuple(topic.name for topic in result.topics),
         counts=rows.counts,
         totals=rows.totals,
         shares=rows.shares,

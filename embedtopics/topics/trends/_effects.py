@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from embedtopics._utils.checks import checked_choice, checked_count, is_whole, resolve_seed
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.inference._design import Design, make_design, parse_covariates
@@ -35,14 +36,14 @@ LARGE = 20_000
 
 
 def effects(
-    result: TopicResult,
-    covariates: Any,
+    result: FittedTopics,
+    formula: Any,
     *,
     topics: Sequence[int] | Mapping[str, Any] | None = None,
     link: str = "identity",
     reference: Mapping[str, Any] | None = None,
     units: Any = None,
-    replicates: int | None = None,
+    n_replicates: int | None = None,
     random_state: RandomState = 0,
 ) -> TopicEffects:
     """Estimate how the share of each topic changes with dates, groups and numbers.
@@ -52,8 +53,8 @@ def effects(
 
     Parameters
     ----------
-    result : TopicResult
-    covariates : str, sequence of str, or mapping
+    result : TopicResult or fitted TopicModel
+    formula : str, sequence of str, or mapping
         A formula over columns of the corpus, such as "~ date + source"; a list of columns; or
         values for each row by name. Formulas are those of formulaic: "~ date * source" adds an
         interaction, "~ bs(date, df=4) + source" a spline. They can call functions, so do not
@@ -76,7 +77,7 @@ def effects(
     units : str or array_like of shape (n_rows,), optional
         A column, or a value for each row, of the independent units, such as authors; by default
         each distinct text.
-    replicates : int, optional
+    n_replicates : int, optional
         Replicates of the clustering (see `with_stability`; each takes about half of a fit). By
         default 25, in corpora of 20,000 documents or more ten, or none if they cannot be drawn,
         which the decisions report. Fewer are faster, but errors then depend on the seed. 0 takes
@@ -117,20 +118,25 @@ def effects(
 
     Examples
     --------
-    >>> effects(result, "~ date * source").to_frame()  # doctest: +SKIP
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=120))
+    >>> effects = et.topics.effects(model, "~ source", reference={"source": "press"})
+    >>> effects.to_frame()["level"].unique().tolist()
+    ['forum', 'newsletter', 'report']
     """
+    result = result_of(result)
     checked_choice(link, "link", ("identity", "logit"))
     seed = resolve_seed(random_state)
     unit_of_row = units_of(result, units)
     targets = _Targets.of(result, topics)
 
-    terms, names = parse_covariates(covariates, set(map(str, result.corpus.metadata.columns)))
+    terms, names = parse_covariates(formula, set(map(str, result.corpus.metadata.columns)))
     columns = {name: values_of(result, column, name)[0] for name, column in names.items()}
     has_text = result.distinct.of_row >= 0
     design = make_design(terms, columns, has_text, unit_of_row, reference or {})
     rows = _Rows.of(result, design, unit_of_row, units)
 
-    labels_again, notes = _replicates(result, replicates, seed)
+    labels_again, notes = _replicates(result, n_replicates, seed)
     labels = result.clustering.labels[rows.documents]
     plain = _Partition(np.arange(len(labels)), labels, targets.sums)
     again = [_of_replicate(rows, result, drawn, targets.sums) for drawn in labels_again]
@@ -146,7 +152,7 @@ def effects(
         references=design.references,
         units=design.units,
         topics=targets.ids,
-        labels=targets.labels,
+        topic_names=targets.labels,
         link=link,
         shares=np.array([n_rows_of @ plain.inside(i) for i in range(n_targets)]) / len(design.rows),
         coefficients=effects.coefficients.value,
@@ -302,19 +308,19 @@ def _fit_targets(
 
 
 def _replicates(
-    result: TopicResult, replicates: int | None, seed: int
+    result: TopicResult, n_replicates: int | None, seed: int
 ) -> tuple[list[Int32Array], list[Decision]]:
     """Return the labels of the replicates, or a decision with the reason why there are none."""
     n = N_OF_LARGE if len(result.clustering.labels) >= LARGE else N_REPLICATES
-    if replicates is not None:
-        n = checked_count(replicates, "replicates", 0)
+    if n_replicates is not None:
+        n = checked_count(n_replicates, "n_replicates", 0)
 
     if not n or not result.n_topics:
         return [], []
     try:
         return draw_replicates(result, n, seed, "effects", None), []
     except InputError as error:
-        if replicates is not None:
+        if n_replicates is not None:
             raise
         message = f"The intervals take the topics as given, without replicates: {error}."
         return [], [Decision("trends", "no_replicates", True, message)]

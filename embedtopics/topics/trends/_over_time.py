@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.optimize import isotonic_regression
 
 from embedtopics._utils.checks import checked_choice
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.corpus._dates import read_dates
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int64Array
@@ -81,7 +82,7 @@ MAX_PERIODS_AUTO, MIN_ROWS_AUTO = 40, 10
 
 
 def over_time(
-    result: TopicResult,
+    result: FittedTopics,
     every: str = "auto",
     *,
     time: Any = None,
@@ -92,7 +93,7 @@ def over_time(
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
     every : {"auto", "day", "week", "month", "quarter", "year", "decade"}
         Length of a period. "auto" takes the shortest unit with at most 40 periods and ten rows per
         period on average.
@@ -120,7 +121,16 @@ def over_time(
     section 3.4): the relative frequency of a term in the topic and period, times its factor in the
     whole fit. They are scaled to sum 1, averaged with those of the period before, and then with
     the topic's weights in the whole fit.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=120))
+    >>> trends = et.topics.over_time(model, "month")
+    >>> trends
+    TopicTrends(4 topics, 5 periods: 2023-01 to 2023-05, every month)
     """
+    result = result_of(result)
     moments, zone, decisions = _dates_of(result, time)
     periods = cut_into_periods(moments, every)
     n_topics, n_periods = result.n_topics, len(periods.names)
@@ -137,7 +147,7 @@ def over_time(
         starts=periods.starts,
         ends=periods.ends,
         time_zone=zone,
-        labels=tuple(topic.name for topic in result.topics),
+        topic_names=tuple(topic.name for topic in result.topics),
         counts=rows.counts,
         totals=rows.totals,
         n_effective=rows.n_effective,
@@ -294,13 +304,13 @@ def changes(trends: TopicTrends) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per topic. Columns topic, label, verdict ("not tested" for topics with fewer than
-        five rows or with all rows, and if fewer than three periods have rows); p and q; dispersion
-        (variance between periods over that of a constant share); explained (part of the variance
-        beyond chance that the shape explains); peak_start and peak_end (first and last period of a
-        peak, or ""); share_from and share_to (in the first and the last third of the periods, or
-        outside and inside of a peak); odds_ratio (of share_to to share_from), low and high (95 %
-        interval; too narrow for a peak, because the data chose its periods).
+        One row per topic. Columns topic, topic_name, verdict ("not tested" for topics with fewer
+        than five rows or with all rows, and if fewer than three periods have rows); p and q;
+        dispersion (variance between periods over that of a constant share); explained (part of the
+        variance beyond chance that the shape explains); peak_start and peak_end (first and last
+        period of a peak, or ""); share_from and share_to (in the first and the last third of the
+        periods, or outside and inside of a peak); odds_ratio (of share_to to share_from), low and
+        high (95 % interval; too narrow for a peak, because the data chose its periods).
 
     Notes
     -----
@@ -315,14 +325,27 @@ def changes(trends: TopicTrends) -> pd.DataFrame:
     units 1 / 500.
     q values are those of Benjamini and Hochberg (1995): of the topics with a change, one in twenty
     is expected to have none.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=120))
+    >>> trends = et.topics.over_time(model, "month", n_terms=0)
+    >>> et.topics.changes(trends)[["topic", "verdict"]].shape
+    (4, 2)
     """
+    if not isinstance(trends, TopicTrends):
+        remedy = "call et.topics.over_time(result) first"
+        raise InputError("trends", "a TopicTrends", trends, remedy)
     periods = np.flatnonzero(trends.totals > 0)
     rows = trends.counts[:-1].sum(axis=1)
     is_tested = (rows >= MIN_ROWS) & (rows < trends.totals.sum()) & (len(periods) >= MIN_PERIODS)
     numbers = ("share_from", "share_to", "odds_ratio", "low", "high")
     none: dict[str, Any] = dict.fromkeys(("p", "q", "dispersion", "explained"), np.nan)
     none |= {"peak_start": "", "peak_end": ""} | dict.fromkeys(numbers, np.nan)
-    frame = pd.DataFrame({"topic": np.arange(trends.n_topics), "label": list(trends.labels)})
+    frame = pd.DataFrame(
+        {"topic": np.arange(trends.n_topics), "topic_name": list(trends.topic_names)}
+    )
     frame = frame.assign(verdict="not tested", **none)
     if not (topics := np.flatnonzero(is_tested)).size:
         return frame

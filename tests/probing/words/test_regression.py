@@ -206,9 +206,9 @@ def test_bad_questions_are_refused_in_one_sentence():
     states, data = problem()
     data["copy"] = data["party"].str.upper()
     cases = [
-        ("taxx", "party", {}, "word"), ("tax", "party + copy", {}, "covariates"),
-        ("tax", "partei", {}, "covariates"), ("tax", "party", {"units": "who"}, "units"),
-        ("tax", "party +", {}, "covariates"), ("tax", "party", {"data": data[:5]}, "data"),
+        ("taxx", "party", {}, "word"), ("tax", "party + copy", {}, "formula"),
+        ("tax", "partei", {}, "formula"), ("tax", "party", {"units": "who"}, "units"),
+        ("tax", "party +", {}, "formula"), ("tax", "party", {"data": data[:5]}, "data"),
         ("tax", "party", {"reference": {"party": "green"}}, "reference"),
         ("id1", "party", {}, "words"),
     ]  # fmt: skip

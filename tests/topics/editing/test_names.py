@@ -132,8 +132,8 @@ def test_topics_to_read_are_named_by_their_labels(branched):
     by_label = sample_documents(branched, topic.name, strategy="random")
     assert by_label.equals(sample_documents(branched, 4, strategy="random"))
     for selection in (topic.name, [topic.name], [4, topic.name]):
-        found = concordance(branched, word, topic=selection, n_occurrences=None)
-        assert found.equals(concordance(branched, word, topic=4, n_occurrences=None))
+        found = concordance(branched, word, topics=selection, n_occurrences=None)
+        assert found.equals(concordance(branched, word, topics=4, n_occurrences=None))
 
 
 def test_topics_to_draw_are_named_by_their_labels(branched):

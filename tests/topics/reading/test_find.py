@@ -42,18 +42,18 @@ def test_similarity_is_the_cosine_with_the_weighted_centroid(branched):
         assert rows["topic"].tolist() == best.tolist() and rows["rank"].tolist() == [1, 2, 3, 4]
         np.testing.assert_allclose(rows["similarity"], oracle[place][best], atol=1e-6)
         assert rows["topic_name"].tolist() == [branched.topics[t].name for t in best]
-    assert (found["by"] == "embeddings").all()
+    assert (found["space"] == "embeddings").all()
     assert found["terms"][0] == list(branched.topics[found["topic"][0]].keywords)
 
 
 def test_terms_find_the_topics_that_hold_them(press):
     found = find(press, "River!", n_topics=5)
-    assert found["topic"].tolist() == [1] and (found["by"] == "terms").all()
+    assert found["topic"].tolist() == [1] and (found["space"] == "terms").all()
     weights = press.topic_terms.toarray()
     column = press.term_counts.terms.index("river")
     expected = weights[1, column] / np.linalg.norm(weights[1])
     assert found["similarity"][0] == pytest.approx(expected)
-    both = find(press, ["tax CUT", "boat"], by="terms")
+    both = find(press, ["tax CUT", "boat"], space="terms")
     assert both["topic"].tolist() == [0, 1] and both["query"].tolist() == ["tax CUT", "boat"]
     columns = [press.term_counts.terms.index(t) for t in ("tax", "cut", "tax cut")]
     expected = weights[0, columns].sum() / np.linalg.norm(weights[0]) / np.sqrt(3)
@@ -64,7 +64,7 @@ def test_the_encoder_of_the_fit_is_made_again(toy):
     texts, _, themes = toy
     result = et.TopicModel("lsa", languages=["en"], random_state=1).fit(texts).result_
     found = find(result, ["checkmate with a rook", "a ripe pear"], n_topics=1)
-    assert (found["by"] == "embeddings").all()
+    assert (found["space"] == "embeddings").all()
     labels = result.labels
     for query, theme in (("checkmate with a rook", 2), ("a ripe pear", 0)):
         topic = found.set_index("query").loc[query, "topic"]
@@ -92,26 +92,19 @@ def test_an_encoder_of_another_space_than_the_given_embeddings_is_refused(toy):
 
 def test_without_topics_nothing_is_found():
     result = make_result(30, 0)
-    assert len(find(result, "people", by="terms")) == 0
+    assert len(find(result, "people", space="terms")) == 0
     found = find(result, "x", encoder=Turned(result))
     assert len(found) == 0
-    assert list(found.columns) == [
-        "query",
-        "rank",
-        "topic",
-        "topic_name",
-        "similarity",
-        "terms",
-        "by",
-    ]
+    columns = ["query", "rank", "topic", "topic_name", "similarity", "terms", "space"]
+    assert list(found.columns) == columns
 
 
 @pytest.mark.parametrize(
     ("query", "arguments", "parameter"),
     [
         *((query, {}, "query") for query in ("rivar", "zzzz", "  ")),
-        ("tax", {"by": "magic"}, "by"),
-        ("tax", {"by": "embeddings"}, "embeddings"),
+        ("tax", {"space": "magic"}, "space"),
+        ("tax", {"space": "embeddings"}, "embeddings"),
     ],
 )
 def test_bad_queries(press, query, arguments, parameter):
@@ -121,8 +114,8 @@ def test_bad_queries(press, query, arguments, parameter):
 
 
 COLUMNS = [
-    "id", "text", "excerpt", "score", "topic", "membership", "second_topic", "second_topic_name",
-    "second_share", "reason", "rows",
+    "id", "text", "excerpt", "score", "topic", "topic_name", "membership", "second_topic",
+    "second_topic_name", "second_share", "reason", "n",
 ]  # fmt: skip
 
 
@@ -159,10 +152,8 @@ def test_boundary_tells_the_other_topic(fan):
     assert (found["second_topic"] == 1).all()
     assert (found["second_topic_name"] == fan.topics[1].name).all()
     alone = sample_documents(fan, 0, strategy="boundary", n_documents=10).loc[[1, 5]]
-    assert alone["second_topic"].tolist() == [-1, -1] and alone["second_topic_name"].tolist() == [
-        "",
-        "",
-    ]
+    assert alone["second_topic"].tolist() == [-1, -1]
+    assert alone["second_topic_name"].tolist() == ["", ""]
 
 
 def test_typical_of_a_whole_topic_are_its_representatives(branched):
@@ -206,7 +197,7 @@ def test_each_text_comes_once_and_of_its_topic(strategy):
         assert rows["reason"].tolist() == found["reason"].tolist()
         if strategy in ("boundary", "random"):  # the others leave near duplicates out
             n_texts = table.loc[(table["topic"] == topic) & (table["status"] == "text"), "text"]
-            assert len(found) == n_texts.nunique() and found["rows"].sum() == len(n_texts)
+            assert len(found) == n_texts.nunique() and found["n"].sum() == len(n_texts)
 
 
 def test_what_no_topic_holds_comes_with_reasons(build):
@@ -237,7 +228,7 @@ def test_columns_and_masks_select_rows(press):
     assert keys({"date": pd.Timestamp("2020-03-01"), "source": "Le Monde"}) == ["row0"]
     mask = np.array([False, True, True, True, False, False, True])
     assert keys(mask) == keys(mask.tolist()) == ["row1", "row2"]
-    assert sample_documents(press, 0).loc["row0", "rows"] == 2
+    assert sample_documents(press, 0).loc["row0", "n"] == 2
 
 
 def test_dates_and_groups_come_under_the_names_of_the_input(press, build):
@@ -252,7 +243,7 @@ def test_dates_and_groups_come_under_the_names_of_the_input(press, build):
 def test_an_empty_selection_is_an_empty_frame(press):
     empty = sample_documents(press, 0, where=press.corpus.time < "1999")
     full = sample_documents(press, 0)
-    assert len(empty) == 0 and list(empty.columns) == [*COLUMNS[:-1], "date", "source", "rows"]
+    assert len(empty) == 0 and list(empty.columns) == [*COLUMNS[:-1], "date", "source", "n"]
     assert (empty.dtypes == full.dtypes).all()
     for strategy in STRATEGIES:
         found = sample_documents(press, 1, strategy=strategy, where=np.zeros(7, bool))

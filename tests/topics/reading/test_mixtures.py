@@ -97,7 +97,7 @@ def test_equal_windows_written_out(phrased, arguments, monkeypatch):
     for place, row in enumerate(rows):
         credit, shares = written_out(phrased, words_of(phrased, row), **arguments)
         np.testing.assert_allclose(found[place], shares, atol=1e-6)
-        shown = topics.token_topics(phrased, row)
+        shown = topics.mixture(phrased, row)
         assert list(shown.tokens) == words_of(phrased, row)
         assert [word.lower().rstrip(".,") for word in shown.written] == list(shown.tokens)
         np.testing.assert_allclose(shown.weights.toarray(), credit, rtol=1e-5, atol=1e-6)
@@ -119,7 +119,7 @@ def test_rows_of_one_text_and_rows_without(phrased):
     np.testing.assert_array_equal(chosen.toarray(), everything[[7, empty, 7]].toarray())
     assert topics.mixtures(phrased, rows=[]).shape == (0, 4)
     assert topics.mixtures(phrased, rows=[empty]).nnz == 0
-    silent = topics.token_topics(phrased, empty)
+    silent = topics.mixture(phrased, empty)
     assert silent.tokens == () and silent.weights.shape == (0, 4) and not silent.shares.any()
     assert len(silent.to_frame()) == 0
 
@@ -127,7 +127,7 @@ def test_rows_of_one_text_and_rows_without(phrased):
 def test_no_topics_one_topic_and_no_terms():
     none = make_result(30, 0)
     assert topics.mixtures(none).shape == (len(none.corpus), 0)
-    assert topics.token_topics(none, 0).to_frame()["topic"].eq(-1).all()
+    assert topics.mixture(none, 0).to_frame()["topic"].eq(-1).all()
     one = topics.mixtures(make_result(30, 1)).toarray()
     assert set(np.unique(one)) == {0.0, 1.0}
     result = make_result(60, 3)
@@ -139,11 +139,11 @@ def test_no_topics_one_topic_and_no_terms():
     counts = count_terms(stream)
     mute = replace(result, tokens=stream, term_counts=counts, topic_terms=csr_matrix((3, 0)))
     assert topics.mixtures(mute).nnz == 0
-    assert topics.token_topics(mute, 0).weights.nnz == 0
+    assert topics.mixture(mute, 0).weights.nnz == 0
 
 
 def test_frame_names_the_topic_of_each_word(phrased):
-    shown = topics.token_topics(phrased, 0)
+    shown = topics.mixture(phrased, 0)
     frame = shown.to_frame()
     dense = shown.weights.toarray()
     assert frame["token"].tolist() == list(shown.tokens)
@@ -157,8 +157,8 @@ def test_bad_rows(phrased):
     for rows in ([-1], [10_000]):
         with refuses("rows"):
             topics.mixtures(phrased, rows=rows)
-    with refuses("document"):
-        topics.token_topics(phrased, 10_000)
+    with refuses("row"):
+        topics.mixture(phrased, 10_000)
 
 
 @pytest.mark.parametrize("batch_size", [7, 50])

@@ -49,7 +49,7 @@ def test_lines_show_the_text_as_it_was_written(small):
     assert found["keyword"].tolist() == ["Tax-cut", "TAX cut", "tax cut", "tax-cut"]
     assert found["left"].tolist() == ["The ", "The Tax-cut, and the ", "A ", "the "]
     assert found["right"][0].tolist() == [", and the TAX cut: no tax was cut.", ": no tax was cut."]
-    assert found["topic"].tolist() == [0, 0, 0, 1] and (found["rows"] == 1).all()
+    assert found["topic"].tolist() == [0, 0, 0, 1] and (found["n"] == 1).all()
     for row in found.itertuples():
         text = small.corpus.texts[row.Index]
         assert re.sub(r"\s+", " ", text[row.start : row.stop]) == row.keyword
@@ -80,14 +80,14 @@ def test_topics_periods_and_masks_narrow_the_search(press):
         return found.sort_values("start").sort_index(kind="stable")
 
     assert rows().index.tolist() == ["row0", "row0", "row1"]
-    assert rows()["rows"].tolist() == [2, 2, 1]
-    assert rows(topic=0, where=press.corpus.time >= "2021").index.tolist() == ["row2", "row2"]
+    assert rows()["n"].tolist() == [2, 2, 1]
+    assert rows(topics=0, where=press.corpus.time >= "2021").index.tolist() == ["row2", "row2"]
     assert rows(where={"source": "Le Figaro"}).index.tolist() == ["row2", "row2"]
     assert rows(where=np.arange(7) == 1).index.tolist() == ["row1"]
-    empty = rows(topic=1)
+    empty = rows(topics=1)
     assert len(empty) == 0 and list(empty.columns) == list(rows().columns)
     assert (empty.dtypes == rows().dtypes).all()
-    assert rows(topic=[0, -1]).equals(rows())
+    assert rows(topics=[0, -1]).equals(rows())
 
 
 def test_the_draw_depends_on_the_texts_alone(build):

@@ -100,5 +100,5 @@ def test_numbers_ascend(result):
 def test_groups_that_are_not_there(result):
     n_rows = len(result.corpus)
     for group in (None, "source", ["a", "b"], [None] * n_rows):
-        with refuses("group"):
+        with refuses("by"):
             topics.by_group(result, group)

@@ -33,7 +33,7 @@ def effects_with(replicates, monkeypatch, *args, **options):
     """Return the effects with replicates whose labels are given."""
     with monkeypatch.context() as patch:
         patch.setattr(_effects, "draw_replicates", lambda *_: replicates)
-        return topics.effects(*args, replicates=len(replicates), **options)
+        return topics.effects(*args, n_replicates=len(replicates), **options)
 
 
 def test_coefficients_are_those_of_least_squares(result, source):
@@ -119,15 +119,15 @@ def test_topics_that_do_not_come_back_have_wider_intervals(result, source, monke
     for topic in (0, 2, 3, 4, 5):  # these come back as they are
         assert wider[topic] == pytest.approx(width[topic])
     assert "20 replicates" in carried.carries
-    none = topics.effects(result, {"source": source}, replicates=0)
+    none = topics.effects(result, {"source": source}, n_replicates=0)
     assert none.n_replicates == 0 and np.array_equal(none.low, plain.low)
 
 
 def test_replicates_are_made_of_a_fit(branched):
     source = np.where(np.arange(len(branched.corpus)) % 2, "a", "b")
-    found = topics.effects(branched, {"source": source}, replicates=2)
+    found = topics.effects(branched, {"source": source}, n_replicates=2)
     assert found.n_replicates == 2 and np.isfinite(found.low).all()
-    again = topics.effects(branched, {"source": source}, replicates=2)
+    again = topics.effects(branched, {"source": source}, n_replicates=2)
     assert np.array_equal(found.low, again.low)
     by_default = topics.effects(branched, {"source": source})
     assert by_default.n_replicates == 25 and not by_default.decisions
@@ -168,16 +168,16 @@ def test_rows_that_lack_a_covariate_are_left_out(result, source):
 def test_rare_levels_are_put_together_and_one_of_them_has_a_wide_interval(result, source):
     some = source.astype(object)
     some[0] = "once"
-    found = topics.effects(result, {"source": some}, replicates=0)
+    found = topics.effects(result, {"source": some}, n_replicates=0)
     assert "source: once" in found.columns and not found.decisions
     column = found.columns.index("source: once")
     assert (found.high - found.low)[0, column] > 0.9
     some[:6] = ["once", "twice", "twice", "(other)", "(other)", "(other)"]
-    found = topics.effects(result, {"source": some}, replicates=0)
+    found = topics.effects(result, {"source": some}, n_replicates=0)
     (note,) = found.decisions
     assert note.name == "source_levels_pooled" and note.value == 3
     assert "source: (other)" in found.columns and len(found.columns) == 4
-    named = topics.effects(result, {"source": some}, reference={"source": "twice"}, replicates=0)
+    named = topics.effects(result, {"source": some}, reference={"source": "twice"}, n_replicates=0)
     assert named.references == {"source": "twice"} and len(named.columns) == 5
 
 
@@ -193,7 +193,7 @@ def test_levels_of_a_dozen_rows_hold_their_effect(n_level):
             base, clustering=dataclasses.replace(base.clustering, labels=labels)
         )
         level = np.where(rng.permutation(n) < n_level, "rare", "usual")[base.distinct.of_row]
-        found = topics.effects(result, {"level": level}, replicates=0, random_state=number)
+        found = topics.effects(result, {"level": level}, n_replicates=0, random_state=number)
         held.append((found.low[:3, 1] <= 0) & (found.high[:3, 1] >= 0))
     # Percentiles of resampled texts hold the first in 27 to 45 % of the cases.
     assert (np.mean(held, axis=0) > 0.9).all()
@@ -215,7 +215,7 @@ def test_rows_of_an_author_are_no_more_than_one_witness():
         names = np.array([f"author {a}" for a in author])[of_row]
         for found, units in ((held, names), (alone, None)):
             one = topics.effects(
-                result, {"group": group}, units=units, replicates=0,
+                result, {"group": group}, units=units, n_replicates=0,
                 random_state=number,
             )  # fmt: skip
             found.append((one.low[:3, 1] <= 0) & (one.high[:3, 1] >= 0))
@@ -236,9 +236,9 @@ COLUMNS = {
 @pytest.mark.parametrize(
     ("covariates", "parameter"),
     [
-        *((covariates, "covariates") for covariates in COVARIATES),
+        *((covariates, "formula") for covariates in COVARIATES),
         *(({name: column}, name) for name, column in COLUMNS.items()),
-        ({"gone": [None] * 313}, "covariates"),
+        ({"gone": [None] * 313}, "formula"),
         ("~ weather", "weather"),
     ],
 )
@@ -254,9 +254,9 @@ def test_numbers_that_nearly_follow_from_others_are_refused(result, apart):
     x = rng.normal(size=len(result.corpus))
     near = 3 * x + apart * rng.normal(size=len(x))
     place = np.where(x > 0, "north", "south")
-    with refuses("covariates"):
+    with refuses("formula"):
         topics.effects(result, {"source": place == "north", "place": place})
-    with refuses("covariates"):
+    with refuses("formula"):
         topics.effects(result, {"a": x, "c": rng.normal(size=len(x)), "b": near})
     found = topics.effects(result, {"a": x, "b": 3 * x + 1e-2 * rng.normal(size=len(x))})
     assert np.isfinite(found.low).all()
@@ -309,13 +309,13 @@ WRONG = each(
     link=["probit"],
     topics=[[99], [-1], {"none": []}],
     units=["nobody", [1, 2]],
-    replicates=[-1],
+    n_replicates=[-1],
 )
 
 
 @pytest.mark.parametrize(
     ("options", "parameter"),
-    [*(({name: value}, name) for name, value in WRONG), ({"replicates": 3}, "result")],
+    [*(({name: value}, name) for name, value in WRONG), ({"n_replicates": 3}, "result")],
 )
 def test_bad_options(result, source, options, parameter):
     with refuses(parameter):
@@ -331,7 +331,7 @@ def with_columns(result, **columns):
 def test_interactions_are_those_of_least_squares(result, source):
     words = np.arange(len(source)) % 17
     result = with_columns(result, source=source, words=words)
-    found = topics.effects(result, "~ words * source", replicates=0)
+    found = topics.effects(result, "~ words * source", n_replicates=0)
     reference = found.references["source"]
     others = found.levels[2:4]
     assert found.covariates[4:] == ("words:source",) * 2 and found.levels[4:] == others
@@ -347,7 +347,7 @@ def test_interactions_are_those_of_least_squares(result, source):
 
 def test_splines_have_a_column_for_each_basis_function(result, source):
     result = with_columns(result, source=source)
-    found = topics.effects(result, "~ bs(date, df=4) + source", replicates=0)
+    found = topics.effects(result, "~ bs(date, df=4) + source", n_replicates=0)
     assert found.covariates[1:5] == ("bs(date, df=4)",) * 4
     assert found.levels[1:5] == ("1", "2", "3", "4")
     assert found.coefficients.sum(axis=0)[1:] == pytest.approx(0, abs=1e-9)
@@ -357,7 +357,7 @@ def test_splines_have_a_column_for_each_basis_function(result, source):
 def test_the_logit_link_is_that_of_quasi_likelihood(result, source):
     rows, design, levels = dummies(result, source)
     covariates = {"date": "date", "source": source}
-    found = topics.effects(result, covariates, link="logit", replicates=0)
+    found = topics.effects(result, covariates, link="logit", n_replicates=0)
     y = (result.labels[rows] == 0).astype(float)
     clusters = {"cov_type": "cluster", "cov_kwds": {"groups": result.distinct.of_row[rows]}}
     theirs = sm.GLM(y, design, family=sm.families.Binomial()).fit(**clusters)
@@ -378,19 +378,19 @@ def test_topics_add_up(result, source):
     covariates = {"source": source}
     plain = topics.effects(result, covariates)
     both = topics.effects(result, covariates, topics={"both": [0, 2], "one": 1})
-    assert both.topics == ("0+2", 1) and both.labels == ("both", "one")
+    assert both.topics == ("0+2", 1) and both.topic_names == ("both", "one")
     assert both.coefficients[0] == pytest.approx(plain.coefficients[[0, 2]].sum(axis=0))
     pd.testing.assert_frame_equal(plain.marginal_effects(), plain.to_frame())
     points = 100 * both.marginal_effects()["effect"][::2]
     assert list(forest(both).data[0].x) == points.tolist()
     table = both.to_latex()
-    assert f"Rows & {both.n_rows:,}" in table and both.labels[0] in table
+    assert f"Rows & {both.n_rows:,}" in table and both.topic_names[0] in table
 
 
 def test_a_level_without_a_topic_has_finite_log_odds(result):
     of_topic = result.labels == 0
     level = np.where(np.cumsum(~of_topic) * ~of_topic % 20 == 1, "without", "with")
-    found = topics.effects(result, {"level": level}, link="logit", replicates=0)
+    found = topics.effects(result, {"level": level}, link="logit", n_replicates=0)
     assert "separate" in found.decisions[-1].message
     # Half a text is added inside and outside at both levels (Haldane 1940).
     used = result.distinct.of_row >= 0
@@ -411,7 +411,7 @@ def test_years_as_categories_and_indicators_give_differences_of_shares(result):
     rows = np.flatnonzero(result.distinct.of_row >= 0)
     is_first = result.labels[rows] == 0
 
-    table = topics.effects(result, "~ C(year)", replicates=0).marginal_effects()
+    table = topics.effects(result, "~ C(year)", n_replicates=0).marginal_effects()
     table = table[table["topic"] == 0].set_index("level")
     share = pd.Series(is_first).groupby(year[rows]).mean()
     assert table["effect"].tolist() == pytest.approx(
@@ -419,7 +419,7 @@ def test_years_as_categories_and_indicators_give_differences_of_shares(result):
     )
     assert table["reference"].tolist() == ["1980", "1980"]
 
-    table = topics.effects(result, "~ I(score > 0.3)", replicates=0).marginal_effects()
+    table = topics.effects(result, "~ I(score > 0.3)", n_replicates=0).marginal_effects()
     is_above = score[rows] > 0.3
     difference = is_first[is_above].mean() - is_first[~is_above].mean()
     assert table.loc[table["topic"] == 0, "effect"].tolist() == pytest.approx([difference])

@@ -46,7 +46,7 @@ def embed(name: str) -> None:
     about = {
         "texts_sha256": hash_texts(texts),
         "encoder": encoder.name,
-        "max_length": encoder.max_length,
+        "max_length": encoder.max_seq_length,
         "shape": list(embeddings.shape),
     }
     file = CACHE / f"{name}.npy"

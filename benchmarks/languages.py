@@ -58,7 +58,7 @@ def _encoder(name: str) -> Any:
 
     if name in ENCODERS[:2]:
         return resolve_encoder(name)
-    made = SentenceEncoder(name, max_length=MAX_LENGTH, long_texts="truncate")
+    made = SentenceEncoder(name, max_seq_length=MAX_LENGTH, long_texts="truncate")
     return CachedEncoder(made.reading("document"))
 
 

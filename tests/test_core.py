@@ -64,7 +64,7 @@ def test_a_command_needs_no_torch(desk):
 
 
 NEEDS_MORE = """
-et.SentenceEncoder(runtime="torch").encode(["a"])
+et.SentenceEncoder(backend="torch").encode(["a"])
 et.SentenceEncoder(device="cuda").encode(["a"])
 et.SentenceEncoder("t5").encode(["a"])
 et.encoders.FastTextEncoder().fit(["some words"] * 9)

@@ -50,8 +50,8 @@ def answer():
 """
 TRANSFORMERS = """
 encoders = {
-    runtime: et.SentenceEncoder(sys.argv[1], precision="float32", runtime=runtime)
-    for runtime in ("onnx", "torch")
+    backend: et.SentenceEncoder(sys.argv[1], precision="float32", backend=backend)
+    for backend in ("onnx", "torch")
 }
 
 def answer():

@@ -163,7 +163,7 @@ def fit_few_shot(
     marks = label_marks(codes, len(labelled.classes), model.head == "ordinal")
     _learn_pairs(model.encoder, texts, marks, settings, folder)
     # By torch: exporting the network takes longer than encoding a few texts.
-    encoder = load_trained(folder, runtime="torch")
+    encoder = load_trained(folder, backend="torch")
     weights = sample_weights(codes, class_weights)
     head = fit_head(model.head, encoder.encode(texts), codes, DEFAULT_STRENGTH, weights)
     scores = np.empty((0, 0))
@@ -254,9 +254,9 @@ def _used_tokens(trainable: Trainable, ids: list[list[int]]) -> Iterator[None]:
         table.weight[tokens.cpu()] = part.weight.cpu()
 
 
-def load_trained(folder: Path, runtime: str | None = None) -> SentenceEncoder:
+def load_trained(folder: Path, backend: str | None = None) -> SentenceEncoder:
     """Return a trained encoder in full precision; long texts are chunked."""
-    return SentenceEncoder(folder, precision="float32", long_texts="chunk", runtime=runtime)
+    return SentenceEncoder(folder, precision="float32", long_texts="chunk", backend=backend)
 
 
 def _take_steps(

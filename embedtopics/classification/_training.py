@@ -333,7 +333,7 @@ def _fine_tune(
         versions=package_versions(),
         **vars(run),
     )  # fmt: skip
-    head, trained = _linear(kind, loss), load_trained(folder, runtime="torch")
+    head, trained = _linear(kind, loss), load_trained(folder, backend="torch")
     scores = head.scores(trained.encode(held_out.texts))
     return FittedHead(trained, head, scores, held_out.codes, report.decisions, report)
 

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import LanguageShares
 from embedtopics.encoders._base import language_warning
-from embedtopics.encoders._contract import BaseEncoder, as_encoder, can_encode
+from embedtopics.encoders._contract import BaseEncoder
+from embedtopics.encoders._foreign import as_encoder, can_encode
 from embedtopics.encoders._registry import GIVEN, describe_encoder, resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_partial_graph, build_sparse_graph, unit_rows

@@ -24,9 +24,9 @@ from embedtopics.encoders._contract import (
     BaseEncoder,
     WrappedEncoder,
     arguments_of,
-    as_encoder,
     forwarded,
 )
+from embedtopics.encoders._foreign import as_encoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
 

@@ -1,19 +1,17 @@
 """The contract of encoders: what users implement, and what the package gets from any of them.
 
-Users implement `embedtopics.protocols.Encoder`: `encode(texts)`, nothing else. `as_encoder` gives
-any such object, any transformer of scikit-learn and any `SentenceTransformer` the interface of
-`BaseEncoder`, which the rest of the package works with.
+Users implement `embedtopics.protocols.Encoder`: `encode(texts)`, nothing else. `as_encoder` (in
+`_foreign`) gives any such object, any transformer of scikit-learn and any `SentenceTransformer` the
+interface of `BaseEncoder`, which the rest of the package works with.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Self
-
-import numpy as np
 
 from embedtopics._utils.checks import checked_choice, optional_count, require
 from embedtopics._utils.habits import Habits
@@ -45,7 +43,7 @@ class EncoderInfo:
         ISO 639-1 codes, ``("multilingual",)``, or None if no language is preferred.
     prompts : mapping of str to str
         Prompts of the checkpoint by their purpose.
-    max_length : int, optional
+    max_seq_length : int, optional
         Maximum number of tokens that the encoder reads of a text. None for no limit.
     settings : mapping, optional
         Arguments from which the package can make the encoder again, before it is fitted.
@@ -57,7 +55,7 @@ class EncoderInfo:
     space: str | None = None
     languages: tuple[str, ...] | None = None
     prompts: Mapping[str, str] = field(default_factory=dict)
-    max_length: int | None = None
+    max_seq_length: int | None = None
     settings: Mapping[str, Any] | None = None
 
 
@@ -75,6 +73,10 @@ def _default(value: Any, document: str) -> Any:
     return _Default(value, document)
 
 
+OUTPUTS = ("sentence_embedding", "token_embeddings")
+"""What `encode` returns of each text, by the names of sentence-transformers."""
+
+
 @dataclass(frozen=True)
 class EncodeOptions:
     """Options of `encode` by their names in sentence-transformers."""
@@ -84,12 +86,10 @@ class EncodeOptions:
     precision: str | None = None
     convert_to_tensor: bool = False
     convert_to_numpy: bool = True
-    output_value: str = "sentence_embedding"
-    show_progress_bar: bool | None = None
+    output_value: str | None = "sentence_embedding"
 
     def __post_init__(self) -> None:
-        outputs = ("sentence_embedding", "token_embeddings")
-        checked_choice(self.output_value, "output_value", outputs)
+        checked_choice(self.output_value, "output_value", (*OUTPUTS, None))
         precisions = (None, "float32", "int8", "uint8", "binary", "ubinary")
         checked_choice(self.precision, "precision", precisions)
         optional_count(self.truncate_dim, "truncate_dim")
@@ -104,6 +104,12 @@ class EncodeOptions:
             return vectors
         library = require("sentence_transformers", f"precision={self.precision!r}", "torch")
         return library.quantize_embeddings(vectors, precision=self.precision)
+
+
+def _training_call(examples: str) -> str:
+    """Return the remedy for examples that `fit` of an encoder does not learn from."""
+    kind = "..." if examples == "examples" else f'"{examples}"'
+    return f"train with et.training.fit(encoder, {examples}, kind={kind}, out=...)"
 
 
 class BaseEncoder(Habits):
@@ -124,7 +130,6 @@ class BaseEncoder(Habits):
     )
     languages = _default(None, 'ISO 639-1 codes, ``("multilingual",)``, or None if unknown.')
     prompts = _default({}, "Prompts of the checkpoint by their purpose.")
-    max_length = _default(None, "Maximum number of tokens read of a text; None for no limit.")
     settings = _default(None, "Arguments that make this encoder again, before it is fitted.")
     decisions = _default([], "What the encoder decided on the user's behalf.")
     tokenizer_json = _default(None, "Tokenizer as JSON of the tokenizers library, if it has one.")
@@ -149,7 +154,7 @@ class BaseEncoder(Habits):
     @property
     def info(self) -> EncoderInfo:
         """Description of the encoder; may load the model to find out its precision."""
-        names = ["languages", "prompts", "max_length", "settings"]
+        names = ["languages", "prompts", "max_seq_length", "settings"]
         names += ["dimensions", "fingerprint", "space"] if self.is_fitted else []
         return EncoderInfo(self.name, **{name: getattr(self, name) for name in names})
 
@@ -159,27 +164,106 @@ class BaseEncoder(Habits):
     def encode(
         self,
         texts: str | Sequence[str],
-        *,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
         batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        output_value: str | None = "sentence_embedding",
+        precision: str | None = None,
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        device: str | None = None,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        *,
         show_progress: bool | None = None,
-        **options: Any,
     ) -> Any:
         """Return one vector per text, (n_texts, n_dimensions); of one text, (n_dimensions,).
 
-        Further options have the names of sentence-transformers: normalize_embeddings, truncate_dim,
-        precision, convert_to_tensor, convert_to_numpy, output_value, show_progress_bar.
+        The parameters are those of sentence-transformers, in its order.
+
+        Parameters
+        ----------
+        texts : str or sequence of str
+        prompt_name : str, optional
+            Name of one of the checkpoint's `prompts`, if `prompt` is left out.
+        prompt : str, optional
+            Prompt to put before every text of this call.
+        batch_size : int, optional
+            Number of texts in a batch of an encoder that works in batches; by default as many as
+            suit their lengths.
+        show_progress_bar, show_progress : bool, optional
+            Whether to show a bar.
+        output_value : {"sentence_embedding", "token_embeddings"}, optional
+            One vector for each text, or for each of its tokens. None, of a `SentenceEncoder`, gives
+            a dict of tensors for each text: input_ids, token_embeddings and sentence_embedding.
+        precision : {"float32", "int8", "uint8", "binary", "ubinary"}, optional
+            Numbers to which the vectors are rounded.
+        convert_to_numpy, convert_to_tensor : bool
+            An array, one tensor of torch, or with neither a list of tensors.
+        device : str, optional
+            Device on which a `SentenceEncoder` runs from now on.
+        normalize_embeddings : bool
+            Whether to scale the vectors to length 1.
+        truncate_dim : int, optional
+            Length to which the vectors are cut.
+
+        Returns
+        -------
+        array, tensor or list
+
+        Raises
+        ------
+        InputError
+            If a text is no string, or the encoder has no use for a parameter.
         """
-        rows, how = [texts] if isinstance(texts, str) else texts, EncodeOptions(**options)
-        show_progress = how.show_progress_bar if show_progress is None else show_progress
-        if how.output_value == "token_embeddings":
-            vectors: Any = self._token_vectors(check_texts(rows))
+        options = EncodeOptions(
+            normalize_embeddings=normalize_embeddings,
+            truncate_dim=truncate_dim,
+            precision=precision,
+            convert_to_tensor=convert_to_tensor,
+            convert_to_numpy=convert_to_numpy,
+            output_value=output_value,
+        )
+        show = show_progress_bar if show_progress is None else show_progress
+        encoder = self._with_call(prompt_name, prompt, device)
+        rows = [texts] if isinstance(texts, str) else texts
+        encoded = encoder._encode_as(rows, options, batch_size, show)
+        return encoded[0] if isinstance(texts, str) else encoded
+
+    def _with_call(
+        self, prompt_name: str | None, prompt: str | None, device: str | None
+    ) -> BaseEncoder:
+        """Return the encoder with the prompt and the device of a call of `encode`."""
+        given = {"prompt_name": prompt_name, "prompt": prompt, "device": device}
+        for name, value in given.items():
+            if value is not None:
+                expected = f"left out, because {self.name or type(self).__name__} does not use it"
+                raise InputError(name, expected, value)
+        return self
+
+    def _encode_as(
+        self,
+        texts: Sequence[str],
+        options: EncodeOptions,
+        batch_size: int | None,
+        show_progress: bool | None,
+    ) -> Any:
+        """Return vectors of texts, or of their tokens, in the form that the options ask for."""
+        checked_choice(options.output_value, "output_value", OUTPUTS)
+        is_one_vector = options.output_value == "sentence_embedding"
+        if is_one_vector:
+            report = self._encode(texts, batch_size, show_progress)
+            vectors: Any = options.vectors(report.embeddings)
         else:
-            vectors = how.vectors(self._encode(rows, batch_size, show_progress).embeddings)
-        if how.convert_to_tensor or not how.convert_to_numpy:
+            vectors = self._token_vectors(check_texts(texts))
+
+        if options.convert_to_tensor or not options.convert_to_numpy:
             torch = require_torch("convert_to_tensor")
-            one = how.convert_to_tensor and how.output_value == "sentence_embedding"
-            vectors = torch.as_tensor(vectors) if one else [*map(torch.as_tensor, vectors)]
-        return vectors[0] if isinstance(texts, str) else vectors
+            if options.convert_to_tensor and is_one_vector:
+                return torch.as_tensor(vectors)
+            return [torch.as_tensor(vector) for vector in vectors]
+        return vectors
 
     def _token_vectors(self, texts: list[str]) -> list[FloatArray]:
         """Return vectors of the tokens of each text, (n_tokens, n_dimensions)."""
@@ -218,16 +302,76 @@ class BaseEncoder(Habits):
 
     @property
     def max_seq_length(self) -> int | None:
-        """`max_length`, by the name that sentence-transformers gives it; it cannot be set."""
-        return self.max_length  # type: ignore[no-any-return]
+        """Maximum number of tokens read of a text; None for no limit."""
+        return None
 
-    def encode_query(self, texts: str | Sequence[str], **options: Any) -> Any:
+    def encode_query(
+        self,
+        texts: str | Sequence[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        output_value: str | None = "sentence_embedding",
+        precision: str | None = None,
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        device: str | None = None,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        *,
+        show_progress: bool | None = None,
+    ) -> Any:
         """Return vectors of queries, with the checkpoint's prompt for queries; see `encode`."""
-        return self.reading("query").encode(texts, **options)
+        return self.reading("query").encode(
+            texts,
+            prompt_name=prompt_name,
+            prompt=prompt,
+            batch_size=batch_size,
+            show_progress_bar=show_progress_bar,
+            output_value=output_value,
+            precision=precision,
+            convert_to_numpy=convert_to_numpy,
+            convert_to_tensor=convert_to_tensor,
+            device=device,
+            normalize_embeddings=normalize_embeddings,
+            truncate_dim=truncate_dim,
+            show_progress=show_progress,
+        )
 
-    def encode_document(self, texts: str | Sequence[str], **options: Any) -> Any:
+    def encode_document(
+        self,
+        texts: str | Sequence[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        output_value: str | None = "sentence_embedding",
+        precision: str | None = None,
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        device: str | None = None,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        *,
+        show_progress: bool | None = None,
+    ) -> Any:
         """Return vectors of documents, with the checkpoint's prompt for documents; see `encode`."""
-        return self.reading("document").encode(texts, **options)
+        return self.reading("document").encode(
+            texts,
+            prompt_name=prompt_name,
+            prompt=prompt,
+            batch_size=batch_size,
+            show_progress_bar=show_progress_bar,
+            output_value=output_value,
+            precision=precision,
+            convert_to_numpy=convert_to_numpy,
+            convert_to_tensor=convert_to_tensor,
+            device=device,
+            normalize_embeddings=normalize_embeddings,
+            truncate_dim=truncate_dim,
+            show_progress=show_progress,
+        )
 
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
@@ -269,29 +413,36 @@ class BaseEncoder(Habits):
         """Return how often a fit reads texts of `n_words` words in all."""
         return 1
 
-    def fit(self, X: Iterable[str], y: Any = None) -> Any:
+    def fit(self, X: Iterable[str], y: Any = None) -> Self:
         """Return the encoder itself, which learns nothing from texts.
 
         Raises
         ------
         InputError
-            If there are labels, scores or pairs, which a training of the encoder would learn from.
+            If there are labels, scores or pairs, which a training of the encoder would learn from:
+            ``et.training.fit(encoder, pairs, kind="pairs", out=...)``.
         """
         self._refuse_examples(X, y)
         return self
 
     def _refuse_examples(self, X: Iterable[Any], y: Any) -> None:
         """Refuse what `fit` of an encoder would ignore, and name the call that learns from it."""
-        remedy = "embedtopics.training.fit(encoder, examples, out=...) trains an encoder"
         if y is not None:
             expected = f"left out, because {self.name or type(self).__name__} learns nothing in fit"
+            remedy = _training_call("examples")
             raise InputError("y", expected, remedy=remedy, found=f"a {type(y).__name__}")
         rows = [X] if isinstance(X, str) else X
         for row, text in enumerate(rows):
             if not isinstance(text, str):
-                expected = "texts, because fit learns nothing"
-                kind = f"a {type(text).__name__}"
-                raise InputError("X", expected, remedy=remedy, found=kind, row=row)
+                n_texts = len(text) if isinstance(text, tuple | list) else 0
+                kind = {2: "pairs", 3: "triplets"}.get(n_texts, "examples")
+                raise InputError(
+                    "X",
+                    "texts, because fit learns nothing",
+                    remedy=_training_call(kind),
+                    found=f"a {type(text).__name__}",
+                    row=row,
+                )
 
     def _check_fitted(self) -> None:
         if not self.is_fitted:
@@ -304,8 +455,7 @@ class BaseEncoder(Habits):
         """Return the encoder, or a copy fitted to the texts if it has not been fitted yet."""
         if self.is_fitted or not self.learns:
             return self
-        fitted: BaseEncoder = copy.copy(self).fit(texts)
-        return fitted
+        return copy.copy(self).fit(texts)
 
     def transform(self, X: Iterable[str]) -> Any:
         """Return one vector per text; see `encode`."""
@@ -359,158 +509,10 @@ class WrappedEncoder(BaseEncoder):
     _encoder: BaseEncoder
     name = forwarded("name")
     languages = forwarded("languages")
-    max_length = forwarded("max_length")
+    max_seq_length = forwarded("max_seq_length")
     prompts = forwarded("prompts")
     decisions = forwarded("decisions")
     similarity_fn_name = forwarded("similarity_fn_name")
-
-
-def _adopted(*names: str, convert: Callable[[Any], Any] = lambda value: value) -> Any:
-    """Return a property: the adapted object's first attribute that is not None, converted."""
-    document = getattr(BaseEncoder, names[0]).__doc__
-
-    def adopt(self: Any) -> Any:
-        value = self._first(*names)
-        return getattr(super(ForeignEncoder, self), names[0]) if value is None else convert(value)
-
-    return property(adopt, doc=document)
-
-
-class ForeignEncoder(BaseEncoder):
-    """Adapter of an object with `encode`, or of a transformer of scikit-learn.
-
-    The object may have further attributes of `EncoderInfo`, `encode_query`, `encode_document`, or
-    `encode_with_report`; they are used where they exist.
-    """
-
-    fingerprint = _adopted("fingerprint")
-    space = _adopted("space")
-    settings = _adopted("settings")
-    languages = _adopted("languages", convert=tuple)
-    prompts = _adopted("prompts", convert=dict)
-    max_length = _adopted("max_length", "max_seq_length")
-    similarity_fn_name = _adopted(
-        "similarity_fn_name", convert=lambda name: str(getattr(name, "value", name))
-    )
-    tokenizer_json = _adopted("tokenizer_json")
-    count_tokens = _adopted("count_tokens")
-    windows = _adopted("windows")
-    dimensions = _adopted(
-        "dimensions", "get_embedding_dimension", "get_sentence_embedding_dimension",
-        convert=lambda width: width() if callable(width) else width,
-    )  # fmt: skip
-
-    def __init__(self, encoder: Any, method: str = "") -> None:
-        self._arguments = {"encoder": encoder, "method": method}
-        self._encoder = encoder
-        self._is_transformer = not callable(getattr(encoder, "encode", None))
-        self._method = method or ("transform" if self._is_transformer else "encode")
-
-    def __repr__(self) -> str:
-        return repr(self._encoder)
-
-    def _first(self, *names: str) -> Any:
-        """Return the first of the object's attributes that is there and not None."""
-        values = (getattr(self._encoder, name, None) for name in names)
-        return next((value for value in values if value is not None), None)
-
-    @property
-    def name(self) -> str:
-        """Name that the object gives itself, else that of its class."""
-        named = self._first("name") or getattr(self._first("model_card_data"), "base_model", None)
-        return named if isinstance(named, str) else type(self._encoder).__name__
-
-    @property
-    def learns(self) -> bool:
-        """Whether the object learns from texts: it has `fit`, and can be unfitted."""
-        has_state = self._is_transformer or self._first("is_fitted") is not None
-        return has_state and callable(self._first("fit"))
-
-    @property
-    def is_fitted(self) -> bool:
-        """Whether the object has been fitted; True for an object that cannot be."""
-        if not self._is_transformer:
-            return bool(getattr(self._encoder, "is_fitted", True))
-        from sklearn.exceptions import NotFittedError
-        from sklearn.utils.validation import check_is_fitted
-
-        try:
-            check_is_fitted(self._encoder)
-        except NotFittedError:
-            return False
-        return True
-
-    def fit(self, X: Iterable[str], y: Any = None) -> Any:
-        """Fit the object, and return the adapter of what its `fit` returns.
-
-        An object that learns nothing from texts, such as a SentenceTransformer, is refused labels
-        and pairs, as in the other encoders.
-        """
-        if not self.learns:
-            return super().fit(X, y)
-        fitted = self._encoder.fit(X) if y is None else self._encoder.fit(X, y)
-        return as_encoder(fitted)
-
-    def fitted_to(self, texts: Sequence[str]) -> BaseEncoder:
-        """Return the encoder, or the adapter of a copy of the object, fitted to the texts."""
-        if self.is_fitted or not self.learns:
-            return self
-        return as_encoder(copy.copy(self._encoder).fit(texts))
-
-    def reading(self, kind: str) -> BaseEncoder:
-        """Return the encoder of queries or documents, if the object distinguishes them."""
-        method = f"encode_{kind}"
-        return ForeignEncoder(self._encoder, method) if self._first(method) else self
-
-    def encode_with_report(
-        self, texts: Sequence[str], *, show_progress: bool | None = None
-    ) -> Encoding:
-        """Return one vector per text, and the report of the object, or one without any tokens."""
-        if self._method == "encode" and (with_report := self._first("encode_with_report")):
-            report: Encoding = with_report(texts, show_progress=show_progress)
-            return report
-        vectors = getattr(self._encoder, self._method)(texts)
-        if not hasattr(vectors, "toarray"):
-            vectors = np.asarray(vectors)
-        none = np.zeros(len(texts), dtype=np.int32)
-        return Encoding(vectors, none, none, none)
-
-
-def as_encoder(encoder: Any) -> BaseEncoder:
-    """Return an encoder of this package, or the adapter of any object that can encode."""
-    if isinstance(encoder, BaseEncoder):
-        return encoder
-    if not can_encode(encoder):
-        expected = (
-            "a hub name, the folder of a checkpoint, an object with encode(texts), or a "
-            "transformer of scikit-learn"
-        )
-        raise InputError("encoder", expected, encoder)
-    return ForeignEncoder(encoder)
-
-
-def can_encode(value: Any) -> bool:
-    """Return whether a value is an encoder, or a transformer of scikit-learn."""
-    if isinstance(value, type):
-        return False
-    if callable(getattr(value, "encode", None)):
-        return not isinstance(value, str)
-    return callable(getattr(value, "fit", None)) and callable(getattr(value, "transform", None))
-
-
-def info_of(encoder: Any) -> EncoderInfo:
-    """Return the description of any encoder.
-
-    Parameters
-    ----------
-    encoder : Encoder
-        Encoder of this package, object with `encode`, or transformer of scikit-learn.
-
-    Returns
-    -------
-    EncoderInfo
-    """
-    return as_encoder(encoder).info
 
 
 def arguments_of(scope: dict[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,10 @@ Dimensions = Annotated[int, Field(ge=1, le=MOST_DIMENSIONS)]
 Seed = Annotated[int, Field(ge=0)]
 
 
+FORMER_NAMES = {"dimensions": "truncate_dim", "max_length": "max_seq_length"}
+"""Arguments of checkpoints in folders that earlier versions wrote, and what they are now."""
+
+
 class CheckpointRecord(Record):
     """A transformer checkpoint, by its name on the hub or its folder."""
 
@@ -34,8 +38,8 @@ class CheckpointRecord(Record):
     revision: str | None = None
     pooling: str | list[str] | None = None
     normalize: bool | None = None
-    dimensions: Dimensions | None = None
-    max_length: Annotated[int, Field(ge=1)] | None = None
+    truncate_dim: Dimensions | None = None
+    max_seq_length: Annotated[int, Field(ge=1)] | None = None
     prompt: str | None = None
     prompts: dict[str, str] | None = None
     long_texts: Literal["auto", "truncate", "chunk"] = "auto"
@@ -105,6 +109,8 @@ def checked_arguments(settings: Any) -> dict[str, Any]:
     if not isinstance(settings, Mapping):
         raise must_be_given("its record is no JSON object")
     kind = settings.get("kind")
+    if kind is None:
+        settings = {FORMER_NAMES.get(name, name): value for name, value in settings.items()}
     record_type = CheckpointRecord if kind is None else _BY_KIND.get(str(kind))
     if record_type is None:
         raise must_be_given(f"its record is of the unknown kind {str(kind)[:80]!r}")

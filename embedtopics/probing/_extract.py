@@ -157,7 +157,7 @@ def random_model(encoder: Any, random_state: int) -> Iterator[SentenceEncoder]:
                 config, dtype=torch.float32, trust_remote_code=trusts_code
             )
             model.save_pretrained(folder)
-        encoder = SentenceEncoder(folder, max_length=recipe.max_length)
+        encoder = SentenceEncoder(folder, max_seq_length=recipe.max_length)
         name = f"{recipe.name} (random weights, random_state {seed})"
         encoder.recipe = replace(encoder.recipe, name=name)
         yield encoder

@@ -18,7 +18,8 @@ from embedtopics._utils.machine import one_blas_thread
 from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.encoders._base import unit_vectors
-from embedtopics.encoders._contract import BaseEncoder, can_encode
+from embedtopics.encoders._contract import BaseEncoder
+from embedtopics.encoders._foreign import can_encode
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
 from embedtopics.errors import InputError

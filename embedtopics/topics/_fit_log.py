@@ -52,7 +52,7 @@ class FitLog:
 
 
 def note_encoding(log: FitLog, encoding: Encoding, encoder: BaseEncoder) -> None:
-    max_length = encoder.max_length
+    max_length = encoder.max_seq_length
     recipe = None if encoder.transformer is None else encoder.transformer.recipe
     limit = "" if max_length is None else f" of {max_length:,} tokens"
     longer = f"of the texts are longer than the encoder's limit{limit}"

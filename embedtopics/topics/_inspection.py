@@ -92,7 +92,7 @@ def inspect(corpus: Any, encoder: Encoder | str | None = None) -> Inspection:
         resolved, counted, sample, n_documents, learning
     )
 
-    limit = (resolved and resolved.max_length) or np.inf
+    limit = (resolved and resolved.max_seq_length) or np.inf
     is_exact = n_documents <= EXACT_LIMIT
     search = SECONDS_PER_PAIR * n_documents if is_exact else SECONDS_PER_SEARCH
     width = (resolved.dimensions if resolved else None) or 384

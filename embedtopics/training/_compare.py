@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics.corpus._corpus import Corpus, require_text
-from embedtopics.encoders._contract import as_encoder
+from embedtopics.encoders._foreign import as_encoder
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import Contingency

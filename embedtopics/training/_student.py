@@ -65,7 +65,7 @@ def distill_texts(
     words = frequent_split_words(plain, learned, max_words=MOST_WORDS, min_count=MIN_COUNT)
     vocabulary = add_words(plain, words)
     # Tokens beyond the teacher's limit did not influence its vector of the text.
-    bags = bags_of(vocabulary, documents, teacher.max_length)
+    bags = bags_of(vocabulary, documents, teacher.max_seq_length)
     vectors = _encode(teacher, documents, show_progress)
     is_read = (np.diff(bags.indptr) > 0) & vectors.any(axis=1)
     training, held = np.flatnonzero(is_read & ~is_held), np.flatnonzero(is_read & is_held)

@@ -42,7 +42,7 @@ def to_sentence_transformer(encoder: Any) -> SentenceTransformer:
         """Texts in, vectors out."""
 
         save_in_root = False
-        max_seq_length = resolved.max_length
+        max_seq_length = resolved.max_seq_length
         tokenizer = None if transformer is None else transformer.tokenizer
 
         def preprocess(
@@ -51,11 +51,13 @@ def to_sentence_transformer(encoder: Any) -> SentenceTransformer:
             return {"texts": list(inputs), "prompt": prompt or ""}
 
         def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
-            texts, prompt, options = features["texts"], features["prompt"], {"show_progress": False}
+            texts = features["texts"]
+            prompt = features["prompt"]
             if prompt and transformer is not None:
-                vectors = transformer.encode(texts, prompt=prompt, **options)
+                vectors = transformer.encode(texts, prompt=prompt, show_progress=False)
             else:
-                vectors = resolved.encode([prompt + text for text in texts], **options)
+                prompted = [prompt + text for text in texts]
+                vectors = resolved.encode(prompted, show_progress=False)
             return {**features, "sentence_embedding": torch.from_numpy(vectors)}
 
         def get_embedding_dimension(self) -> int | None:

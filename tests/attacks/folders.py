@@ -68,7 +68,7 @@ USES: dict[str, Callable[[Path], Any]] = {
     "result": of_result, "index": of_index, "index-ivf": of_index,
     "static": partial(of_encoder, et.encoders.StaticEncoder), "states-words": of_states,
     "student": partial(of_encoder, et.encoders.StaticEncoder),
-    "tuned": partial(of_encoder, et.SentenceEncoder, runtime="torch"), "cache": of_cache,
+    "tuned": partial(of_encoder, et.SentenceEncoder, backend="torch"), "cache": of_cache,
 }  # fmt: skip
 
 

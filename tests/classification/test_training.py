@@ -283,7 +283,7 @@ def test_a_pair_is_read_as_the_tokenizer_reads_pairs(tiny_bert, tiny_roberta, le
         tokenizer = Tokenizer.from_str(encoder.tokenizer_json)
         first, second = (" ".join(["cat"] * n) for n in lengths)
         [read] = read_together(encoder, [first, second])
-        tokenizer.enable_truncation(encoder.max_length, strategy="longest_first")
+        tokenizer.enable_truncation(encoder.max_seq_length, strategy="longest_first")
         expected = tokenizer.encode(first, second).tokens
         assert tokenizer.encode(read).tokens == expected
 

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
+from embedtopics import SearchIndex
 from embedtopics.corpus.filters._rows import passing_rows
 from embedtopics.errors import InputError
-from embedtopics.retrieval import SearchIndex
 from tests.factories import refuses
 from tests.retrieval.drawn_filters import COLUMNS, filters, rows
 

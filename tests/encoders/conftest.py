@@ -104,7 +104,7 @@ def make_sentence_folder(tiny_bert, tmp_path):
 def tiny_encoder(tiny_bert):
     from tests.factories import exact_encoder
 
-    return exact_encoder(tiny_bert, max_length=12)
+    return exact_encoder(tiny_bert, max_seq_length=12)
 
 
 @pytest.fixture(scope="session")

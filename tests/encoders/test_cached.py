@@ -205,7 +205,7 @@ def test_what_the_encoder_says_is_passed_on(tmp_path, monkeypatch):
     encoder = CachedEncoder(Counting(), folder=tmp_path)
     assert (encoder.name, encoder.dimensions, encoder.languages) == ("counting", 6, ("en",))
     assert encoder.fingerprint == "f" * 64 and encoder.folder == tmp_path
-    assert encoder.max_length is None
+    assert encoder.max_seq_length is None
 
 
 def test_what_cannot_be_read_now_is_not_thrown_away(tmp_path, monkeypatch, caplog):

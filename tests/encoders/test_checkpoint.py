@@ -157,7 +157,7 @@ def changed_copy(folder, tmp_path, **entries):
     return copy
 
 
-@pytest.mark.parametrize("runtime", [None, "torch"])
+@pytest.mark.parametrize("backend", [None, "torch"])
 @pytest.mark.parametrize(
     "entries",
     [
@@ -183,10 +183,10 @@ def changed_copy(folder, tmp_path, **entries):
     ],
     ids=str,
 )
-def test_numbers_that_no_transformer_has_are_refused(tiny_bert, tmp_path, entries, runtime):
+def test_numbers_that_no_transformer_has_are_refused(tiny_bert, tmp_path, entries, backend):
     folder = changed_copy(tiny_bert, tmp_path, **entries)
     with pytest.raises(ModelLoadError):
-        SentenceEncoder(folder, precision="float32", runtime=runtime).encode(["the cat"])
+        SentenceEncoder(folder, precision="float32", backend=backend).encode(["the cat"])
 
 
 def test_a_modernbert_without_kinds_of_layers_is_refused(tmp_path, tokenizer):
@@ -210,18 +210,18 @@ def test_a_modernbert_without_kinds_of_layers_is_refused(tmp_path, tokenizer):
         SentenceEncoder(folder, precision="float32").encode(["the cat"])
 
 
-@pytest.mark.parametrize("runtime", [None, "torch"])
+@pytest.mark.parametrize("backend", [None, "torch"])
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize(
     "name", ["embeddings.LayerNorm.bias", "encoder.layer.1.output.dense.weight"]
 )
-def test_one_weight_that_is_no_number_is_refused(tiny_bert, tmp_path, runtime, number, name):
+def test_one_weight_that_is_no_number_is_refused(tiny_bert, tmp_path, backend, number, name):
     folder = changed_copy(tiny_bert, tmp_path)
     weights = load_file(folder / "model.safetensors")
     weights[name].flat[-1] = number
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelLoadError, match=name.replace(".", r"\.")):
-        SentenceEncoder(folder, precision="float32", runtime=runtime).encode(["the cat"])
+        SentenceEncoder(folder, precision="float32", backend=backend).encode(["the cat"])
 
 
 def test_a_dense_layer_that_is_no_number_is_refused(make_sentence_folder):

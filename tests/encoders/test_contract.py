@@ -1,9 +1,12 @@
 """Any encoder goes through one door: ours, a SentenceTransformer, scikit-learn's, and a user's."""
 
+import inspect
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
@@ -18,8 +21,10 @@ from embedtopics.encoders import (
     FastTextEncoder,
     RandomProjectionEncoder,
     TfidfEncoder,
+    _registry,
 )
-from embedtopics.encoders._contract import EncoderInfo, as_encoder, info_of
+from embedtopics.encoders._contract import EncoderInfo
+from embedtopics.encoders._foreign import as_encoder, info_of
 from embedtopics.encoders._registry import (
     check_encoder,
     describe_encoder,
@@ -72,7 +77,7 @@ def test_a_sentence_transformer_describes_itself(make_sentence_folder):
         prompts={"query": "find ", "document": "the "},
     )
     adapted = as_encoder(model)
-    assert (adapted.dimensions, adapted.max_length) == (16, 12)
+    assert (adapted.dimensions, adapted.max_seq_length) == (16, 12)
     assert adapted.prompts == {"query": "find ", "document": "the "}
     document, query = (adapted.reading(kind) for kind in ("document", "query"))
     np.testing.assert_array_equal(document.encode(["cat"]), model.encode(["the cat"]))
@@ -119,6 +124,67 @@ def test_classification(encoder, toy, tmp_path):
 def test_probing_takes_transformers_alone(encoder):
     with refuses("encoder"):
         hidden_states(["a text"], encoder)
+
+
+@pytest.mark.parametrize(
+    ("examples", "call"),
+    [
+        ([("a", "b"), ("c", "d")], 'et.training.fit(encoder, pairs, kind="pairs", out=...)'),
+        ([["a", "b", "c"]], 'et.training.fit(encoder, triplets, kind="triplets", out=...)'),
+        ([("a", "b", 0.5, 1)], "et.training.fit(encoder, examples, kind=..., out=...)"),
+        ([1.5], "et.training.fit(encoder, examples, kind=..., out=...)"),
+    ],
+)
+def test_examples_are_refused_by_the_call_that_learns_from_them(tiny_bert, examples, call):
+    encoder = SentenceEncoder(tiny_bert)
+    with refuses("X", row=0) as caught:
+        encoder.fit(examples)
+    assert call in str(caught.value)
+    with refuses("y") as caught:
+        encoder.fit(["a"], [1])
+    assert "et.training.fit(encoder, " in str(caught.value)
+
+
+@every
+def test_fit_returns_the_encoder_itself(encoder, toy):
+    adapted = as_encoder(encoder)
+    assert adapted.fit(toy[0]) is adapted
+    assert adapted.is_fitted
+    assert adapted.encode(toy[0][:3]).shape[0] == 3
+
+
+def test_the_automatic_encoder_is_fitted_in_place(tiny_bert, monkeypatch):
+    monkeypatch.setattr(_registry, "resolve_encoder", lambda name, **_: SentenceEncoder(tiny_bert))
+    encoder = _registry.AutomaticEncoder()
+    with pytest.raises(NotFittedError):
+        encoder.encode(["a text"])
+
+    assert encoder.fit(["a text"]) is encoder
+    assert encoder.is_fitted
+    expected = SentenceEncoder(tiny_bert).encode(["a text"])
+    np.testing.assert_array_equal(encoder.encode(["a text"]), expected)
+    with refuses("X"):
+        encoder.fit([("a", "b")])
+
+
+def test_what_an_encoder_does_not_use_is_refused():
+    encoder = RandomProjectionEncoder(8)
+    for name in ("prompt", "prompt_name", "device"):
+        with refuses(name):
+            encoder.encode(["a text"], **{name: "x"})
+        with refuses(name):
+            encoder.encode_query(["a text"], **{name: "x"})
+    with refuses("output_value"):
+        encoder.encode(["a text"], output_value=None)
+    with pytest.raises(TypeError):
+        encoder.encode(["a text"], unknown=1)
+
+
+@pytest.mark.parametrize("name", ["encode", "encode_query", "encode_document"])
+def test_the_keywords_of_encode_are_written_out(name):
+    parameters = inspect.signature(getattr(SentenceEncoder, name)).parameters
+    assert not [p for p in parameters.values() if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+    assert [*parameters][1:5] == ["texts", "prompt_name", "prompt", "batch_size"]
 
 
 @pytest.fixture
@@ -260,7 +326,7 @@ def test_fit_refuses_scores_that_it_would_ignore(tiny_bert, kind):
     encoder = learners_of_nothing(tiny_bert)[kind]
     with refuses("y") as caught:
         encoder.fit(["a cat", "a dog"], [1.0, 0.0])
-    assert "embedtopics.training.fit" in str(caught.value)
+    assert "et.training.fit(encoder, " in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", [0, 2, 3])
@@ -268,7 +334,7 @@ def test_fit_refuses_pairs_and_names_the_training(tiny_bert, kind):
     encoder = learners_of_nothing(tiny_bert)[kind]
     with refuses("X", row=0) as caught:
         encoder.fit(PAIRS)
-    assert "embedtopics.training.fit" in str(caught.value)
+    assert "et.training.fit(encoder, " in str(caught.value)
 
 
 def test_fit_of_texts_alone_and_steps_of_pipelines_stay(tiny_bert, toy):

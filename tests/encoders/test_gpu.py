@@ -48,7 +48,7 @@ def cosines(first, second):
 
 
 def exact(folder, **options):
-    return exact_encoder(folder, device="cpu", runtime="torch", **options)
+    return exact_encoder(folder, device="cpu", backend="torch", **options)
 
 
 @pytest.mark.parametrize("device", [None, "cuda"])
@@ -59,7 +59,7 @@ def test_a_gpu_computes_in_half_precision(tiny_bert, texts, cuda, device):
     assert found.dtype == np.float32
     assert (cosines(found, expected) > 0.999).all()
     assert np.abs(found - expected).max() > 1e-6  # it was not the same that computed
-    assert (encoder.precision, encoder.runtime) == ("float16", "torch")
+    assert (encoder.precision, encoder.backend) == ("float16", "torch")
     assert encoder.settings["precision"] == "float16"
     assert encoder.get_params()["device"] == device
     [decision] = encoder.decisions
@@ -181,7 +181,7 @@ def test_the_cpu_that_goes_on_is_a_decision(tiny_bert, texts, cuda, monkeypatch)
     found = encoder.encode(texts)
     assert (cosines(found, exact(tiny_bert).encode(texts)) > 0.999).all()
     [decision] = encoder.decisions
-    assert (decision.stage, decision.name, decision.value) == ("encoder", "runtime", "torch")
+    assert (decision.stage, decision.name, decision.value) == ("encoder", "backend", "torch")
     assert "memory of cuda" in decision.message
 
 

@@ -5,7 +5,8 @@ from embedtopics import TopicModel
 from embedtopics.corpus.results import Encoding, LanguageShares
 from embedtopics.encoders import _registry
 from embedtopics.encoders._base import known_languages, language_warning
-from embedtopics.encoders._contract import BaseEncoder, as_encoder
+from embedtopics.encoders._contract import BaseEncoder
+from embedtopics.encoders._foreign import as_encoder
 from embedtopics.encoders._registry import resolve_encoder
 
 

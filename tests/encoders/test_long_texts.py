@@ -15,7 +15,7 @@ LONG = "The cat sat on the mat. A dog ran in the park. The blue river and the re
 
 @pytest.fixture(scope="module")
 def chunking(tiny_bert):
-    return exact_encoder(tiny_bert, max_length=12, long_texts="chunk")
+    return exact_encoder(tiny_bert, max_seq_length=12, long_texts="chunk")
 
 
 def test_windows_are_sentences_that_fit(chunking):
@@ -70,7 +70,7 @@ def test_passages_of_a_corpus_are_what_the_encoder_reads(chunking, tiny_encoder)
 
 @pytest.mark.parametrize("prompt", [None, "the cat "])
 def test_tokens_are_counted_once_where_windows_overlap(tiny_bert, prompt):
-    encoder = exact_encoder(tiny_bert, max_length=24, long_texts="chunk", prompt=prompt)
+    encoder = exact_encoder(tiny_bert, max_seq_length=24, long_texts="chunk", prompt=prompt)
     texts = ["zebra cat, " * 40, "zebra", "the cat"]
     report, counted = encoder.encode_with_report(texts), encoder.count_tokens(texts)
     spans = encoder.windows(texts[:1])[0]
@@ -83,17 +83,17 @@ def test_tokens_are_counted_once_where_windows_overlap(tiny_bert, prompt):
 
 
 def test_texts_are_read_to_their_ends_where_a_third_of_them_would_not_be(tiny_bert, tmp_path):
-    encoder, long = exact_encoder(tiny_bert, max_length=12), [LONG, LONG.upper(), "the cat"]
+    encoder, long = exact_encoder(tiny_bert, max_seq_length=12), [LONG, LONG.upper(), "the cat"]
     found = encoder.reading_to_ends(long)
     assert (encoder.recipe.long_texts, found.recipe.long_texts) == ("truncate", "chunk")
-    assert (found.max_length, found.settings["precision"]) == (12, "float32")
+    assert (found.max_seq_length, found.settings["precision"]) == (12, "float32")
     cached = CachedEncoder(encoder, folder=tmp_path).reading_to_ends(long)
     assert (cached.folder, cached.fingerprint) == (tmp_path, found.fingerprint)
     # 27 tokens, of which ten are read; beside enough of short texts they are less than a third.
     for texts in ([], ["the cat"] * 3, ["the cat sat on the mat"] * 9 + long[:1]):
         assert encoder.reading_to_ends(texts) is encoder
     for named in ("truncate", "chunk"):
-        as_asked = exact_encoder(tiny_bert, max_length=12, long_texts=named)
+        as_asked = exact_encoder(tiny_bert, max_seq_length=12, long_texts=named)
         assert as_asked.reading_to_ends(long) is as_asked
         assert as_asked.reading_as({"encoder_settings": found.settings}) is as_asked
     assert encoder.reading_as({"encoder_settings": found.settings}).space == found.space
@@ -105,7 +105,7 @@ def test_topics_of_long_texts(tiny_bert, tmp_path):
     words = "cat dog mat park red blue river stone light sound".split()
     drawn = np.random.default_rng(3).choice(words, size=(40, 30))
     texts = [" ".join(row) + "." for row in drawn]
-    encoder, options = exact_encoder(tiny_bert, max_length=12), {"languages": ["en"]}
+    encoder, options = exact_encoder(tiny_bert, max_seq_length=12), {"languages": ["en"]}
     model = et.TopicModel(encoder, **options).fit(texts)
     said = {decision.name: decision for decision in model.result_.decisions}
     assert said["long_texts"].value == "chunk"
@@ -114,10 +114,10 @@ def test_topics_of_long_texts(tiny_bert, tmp_path):
     assert model.result_.settings["encoder_settings"]["long_texts"] == "chunk"
     folder, new = model.save(tmp_path / "model"), [texts[0] + " a new text"]
     expected = model.predict(new)
-    for given in (None, encoder, exact_encoder(tiny_bert, max_length=12, long_texts="chunk")):
+    for given in (None, encoder, exact_encoder(tiny_bert, max_seq_length=12, long_texts="chunk")):
         loaded = et.TopicModel.load(folder, encoder=given)
         np.testing.assert_array_equal(loaded.predict(new), expected)
-    cut = exact_encoder(tiny_bert, max_length=12, long_texts="truncate")
+    cut = exact_encoder(tiny_bert, max_seq_length=12, long_texts="truncate")
     with refuses("encoder"):
         et.TopicModel.load(folder, encoder=cut).predict(new)
     model = et.TopicModel(cut, **options).fit(texts)

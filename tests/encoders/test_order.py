@@ -7,7 +7,7 @@ import pytest
 import embedtopics as et
 from embedtopics import SearchIndex
 from embedtopics.encoders import TfidfEncoder
-from embedtopics.encoders._contract import as_encoder
+from embedtopics.encoders._foreign import as_encoder
 from embedtopics.encoders._order import check_order, share_in_place
 from tests.conftest import WORDS
 from tests.factories import refuses

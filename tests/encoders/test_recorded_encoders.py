@@ -86,13 +86,27 @@ def test_no_question_to_a_saved_classifier_runs_code(tmp_path, checkpoint_with_c
     assert not ran.exists()
 
 
+def test_records_of_earlier_versions_have_other_names_of_arguments(tiny_bert):
+    settings = et.SentenceEncoder(tiny_bert, truncate_dim=5, max_seq_length=9).settings
+    former = {"truncate_dim": "dimensions", "max_seq_length": "max_length"}
+    recorded = {former.get(name, name): value for name, value in settings.items()}
+    assert recorded["dimensions"] == 5
+    assert recorded["max_length"] == 9
+
+    encoder = encoder_from_settings(recorded)
+    assert encoder.settings == settings
+    assert encoder.dimensions == 5
+    assert encoder.max_seq_length == 9
+
+
 @pytest.mark.parametrize(
     "record",
     [
+        pytest.param({"name": "x", "max_length": True}, id="a former length that is true"),
         pytest.param({"name": "x", "local_files_only": False}, id="a field of no record"),
         pytest.param({"name": "x", "device": "cuda"}, id="a device"),
         pytest.param({"name": ["x"]}, id="a name that is a list"),
-        pytest.param({"name": "x", "max_length": True}, id="a length that is true"),
+        pytest.param({"name": "x", "max_seq_length": True}, id="a length that is true"),
         pytest.param({"name": "//server/share/model"}, id="another machine"),
         pytest.param({"name": "\\\\server\\share"}, id="another Windows machine"),
         pytest.param({"kind": "static", "folder": "//server/share"}, id="a table elsewhere"),

@@ -96,7 +96,7 @@ def test_a_cpu_computes_in_8_bits_where_nothing_else_is_said(tiny_bert, texts, c
     assert encoder.fingerprint == named.fingerprint != exact.fingerprint
     assert encoder.space == named.space == exact.space == exact.fingerprint
     np.testing.assert_array_equal(encoder.encode(texts), named.encode(texts))
-    for more in ({"runtime": "torch"}, {"trust_remote_code": True}):
+    for more in ({"backend": "torch"}, {"trust_remote_code": True}):
         on_torch = SentenceEncoder(tiny_bert, **more)
         assert on_torch.precision == "float32" and "torch" in reasons(on_torch)
     assert opening.known_precision(encoder.recipe, "mps", None, cache).name == "float32"
@@ -120,9 +120,13 @@ def test_a_checkpoint_that_does_not_bear_8_bits_stays_in_float32(
 def test_what_training_starts_from_keeps_all_digits(tiny_bert, tmp_path):
     for given in (tiny_bert, SentenceEncoder(tiny_bert), exact_encoder(tiny_bert)):
         assert resolve_exact(given).settings["precision"] == "float32"
-    cached = CachedEncoder(SentenceEncoder(tiny_bert, max_length=9), folder=tmp_path)
+    cached = CachedEncoder(SentenceEncoder(tiny_bert, max_seq_length=9), folder=tmp_path)
     found = resolve_exact(cached)
-    assert (found.uncached.precision, found.max_length, found.folder) == ("float32", 9, tmp_path)
+    assert (found.uncached.precision, found.max_seq_length, found.folder) == (
+        "float32",
+        9,
+        tmp_path,
+    )
     named = SentenceEncoder(tiny_bert, precision="int8")
     assert resolve_exact(named) is named
 
@@ -134,7 +138,7 @@ def test_a_model_is_made_ready_once(tiny_bert, texts, cache, monkeypatch):
     again = exact_encoder(tiny_bert)
     np.testing.assert_array_equal(again.encode(texts), first)
     # Another pooling is another model; another length, prompt or scaling is not.
-    exact_encoder(tiny_bert, normalize=False, max_length=9, prompt="the ").encode(texts)
+    exact_encoder(tiny_bert, normalize=False, max_seq_length=9, prompt="the ").encode(texts)
     with pytest.raises(AssertionError):
         exact_encoder(tiny_bert, pooling="max").encode(texts)
 
@@ -171,10 +175,10 @@ def test_what_has_no_graph_runs_on_torch_and_says_so(tiny_bert, texts, cache, mo
     monkeypatch.setattr(opening, "build_graph", raising(UnsupportedModelError("no such operation")))
     encoder = exact_encoder(tiny_bert)
     np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
-    assert encoder.runtime == "torch"
+    assert encoder.backend == "torch"
     assert "no such operation" in reasons(encoder)
     with pytest.raises(ModelLoadError, match="no such operation"):
-        exact_encoder(tiny_bert, runtime="onnx").encode(texts)
+        exact_encoder(tiny_bert, backend="onnx").encode(texts)
 
 
 def test_options_of_a_configuration_without_a_graph_run_on_torch(tiny_bert, tmp_path):
@@ -183,20 +187,20 @@ def test_options_of_a_configuration_without_a_graph_run_on_torch(tiny_bert, tmp_
     (folder / "config.json").write_text(json.dumps({**config, "hidden_act": "silu"}))
     encoder = exact_encoder(folder)
     assert encoder.encode(["the cat"]).shape == (1, 16)
-    assert encoder.runtime == "torch" and "activation is 'silu'" in reasons(encoder)
+    assert encoder.backend == "torch" and "activation is 'silu'" in reasons(encoder)
 
 
 def test_weights_of_two_gigabytes_run_on_torch(tiny_bert, monkeypatch, cache):
     monkeypatch.setattr(graphs, "MOST_BYTES", 10)
     encoder = exact_encoder(tiny_bert)
     assert encoder.encode(["the cat"]).shape == (1, 16)
-    assert encoder.runtime == "torch" and "a file holds 2" in reasons(encoder)
+    assert encoder.backend == "torch" and "a file holds 2" in reasons(encoder)
 
 
 def test_what_needs_torch_names_the_extra(tiny_bert, cache, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    for encoder in (exact_encoder(tiny_bert, runtime="torch"), exact_encoder(tiny_bert)):
-        if encoder.get_params()["runtime"] is None:
+    for encoder in (exact_encoder(tiny_bert, backend="torch"), exact_encoder(tiny_bert)):
+        if encoder.get_params()["backend"] is None:
             monkeypatch.setattr(opening, "build_graph", raising(UnsupportedModelError("no graph")))
         with pytest.raises(
             MissingExtraError, match=r"family 'bert' needs transformers: pip install"
@@ -209,11 +213,11 @@ def test_what_needs_torch_names_the_extra(tiny_bert, cache, monkeypatch):
     [
         ({"precision": "int4"}, "one of 'auto', 'float32', 'int8'"),
         ({"precision": "float16", "device": "cpu"}, "for a GPU"),
-        ({"precision": "int8", "runtime": "torch"}, "need ONNX Runtime"),
-        ({"runtime": "onnx", "device": "cuda"}, "need ONNX Runtime"),
+        ({"precision": "int8", "backend": "torch"}, "need ONNX Runtime"),
+        ({"backend": "onnx", "device": "cuda"}, "need ONNX Runtime"),
         ({"pooling": ("mean", "sum")}, "pooling"),
-        ({"max_length": 2}, "max_length"),
-        ({"max_length": 33}, "at most 32"),
+        ({"max_seq_length": 2}, "max_seq_length"),
+        ({"max_seq_length": 33}, "at most 32"),
         ({"device": "cuda:99"}, "got 'cuda:99'"),
     ],
 )
@@ -255,7 +259,9 @@ def test_a_prepared_model_does_not_depend_on_who_came_first(tiny_bert, texts, ca
     found = []
     for order in ((5, 32), (32, 5)):
         made = {
-            length: SentenceEncoder(tiny_bert, precision="int8", max_length=length).encode(texts)
+            length: SentenceEncoder(tiny_bert, precision="int8", max_seq_length=length).encode(
+                texts
+            )
             for length in order
         }
         found.append([made[5], made[32]])

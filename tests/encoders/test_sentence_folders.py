@@ -96,7 +96,7 @@ def test_vectors_are_cut_before_they_are_scaled(save):
     from sentence_transformers.models import Normalize
 
     folder, oracle = save(pooling("mean"), Normalize())
-    encoder = exact_encoder(folder, dimensions=5)
+    encoder = exact_encoder(folder, truncate_dim=5)
     assert encoder.dimensions == 5
     assert_same(encoder, oracle, truncate_dim=5, normalize_embeddings=True)
     assert encoder.fingerprint != exact_encoder(folder).fingerprint
@@ -123,5 +123,5 @@ def test_the_encoder_of_an_encoder_decoder_like_sentence_t5(tiny_bert, tmp_path,
     oracle = SentenceTransformer(modules=[body, pooling("mean"), dense, Normalize()], device="cpu")
     oracle.save(str(tmp_path / "saved"))
     encoder = exact_encoder(tmp_path / "saved")
-    assert encoder.runtime == "torch"
+    assert encoder.backend == "torch"
     assert_same(encoder, oracle)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import embedtopics as et
 from embedtopics.encoders._registry import encoder_from_settings
@@ -96,7 +97,7 @@ def test_its_evaluators_and_utilities_run(pair):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"pooling": ["cls", "max"], "max_length": 9, "normalize": False},
+    "options", [{}, {"pooling": ["cls", "max"], "max_seq_length": 9, "normalize": False},
                 {"prompts": {"query": "the cat "}, "prompt": "query"}, {"precision": "auto"}],
 )  # fmt: skip
 def test_a_saved_folder_gives_both_libraries_the_vectors(pair, tmp_path, options):
@@ -118,9 +119,7 @@ def test_small_doors(pair, tmp_path):
     assert encoder.to("cpu") is encoder
     assert encoder.get_sentence_embedding_dimension() == encoder.dimensions == 16
     assert encoder.get_embedding_dimension() == 16
-    assert encoder.max_seq_length == model.max_seq_length == encoder.max_length
-    with pytest.raises(AttributeError):  # it would change nothing
-        encoder.max_seq_length = 8
+    assert encoder.max_seq_length == model.max_seq_length
     documents = encoder.embed_documents(TEXTS)
     np.testing.assert_array_equal(np.float32(documents), encoder.encode_document(TEXTS))
     assert encoder.embed_query("a cat") == encoder.encode_query("a cat").tolist()
@@ -129,6 +128,23 @@ def test_small_doors(pair, tmp_path):
     et.training.distill(encoder, dimensions=4).save(tmp_path / "static")
     with pytest.raises(et.errors.ModelLoadError, match=r"use StaticEncoder\('"):
         et.SentenceEncoder(tmp_path / "static")
+
+
+def test_the_length_can_be_set(pair):
+    encoder = exact_encoder(pair[0].name)
+    shorter = exact_encoder(pair[0].name, max_seq_length=5)
+    encoder.max_seq_length = 5
+    assert encoder.max_seq_length == 5
+    assert encoder.get_params()["max_seq_length"] == 5
+    assert clone(encoder).max_seq_length == 5
+    assert encoder.fingerprint == shorter.fingerprint
+    np.testing.assert_array_equal(encoder.encode(TEXTS), shorter.encode(TEXTS))
+
+    with refuses("max_seq_length"):
+        encoder.max_seq_length = 10_000
+    assert encoder.max_seq_length == 5
+    with pytest.raises(AttributeError):
+        et.encoders.TfidfEncoder().max_seq_length = 5
 
 
 class BaseEmbedding:

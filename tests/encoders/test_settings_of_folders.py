@@ -11,7 +11,7 @@ from transformers import GPT2Config, GPT2Model, PreTrainedTokenizerFast
 
 from embedtopics import SearchIndex
 from embedtopics.encoders import CachedEncoder
-from embedtopics.encoders._contract import as_encoder
+from embedtopics.encoders._foreign import as_encoder
 from embedtopics.encoders.sentence._checkpoint import _find_tokenizer, position_limit
 from embedtopics.errors import ModelLoadError
 from tests.factories import exact_encoder, refuses
@@ -86,7 +86,7 @@ def test_an_unknown_similarity_or_cut_is_refused(make_sentence_folder):
 
 def test_the_cut_of_a_folder_is_read_changed_and_kept(make_sentence_folder, tmp_path):
     folder = configured(make_sentence_folder(normalize=False), truncate_dim=7)
-    expected = exact_encoder(folder, dimensions=16).encode(TEXTS[:3])
+    expected = exact_encoder(folder, truncate_dim=16).encode(TEXTS[:3])
 
     encoder = exact_encoder(folder)
 
@@ -96,7 +96,7 @@ def test_the_cut_of_a_folder_is_read_changed_and_kept(make_sentence_folder, tmp_
     encoder.save(tmp_path / "again")
     assert about(tmp_path / "again")["truncate_dim"] == 7
     np.testing.assert_array_equal(exact_encoder(tmp_path / "again").encode(TEXTS[:3]), vectors)
-    exact_encoder(folder, dimensions=4).save(tmp_path / "shorter")
+    exact_encoder(folder, truncate_dim=4).save(tmp_path / "shorter")
     assert exact_encoder(tmp_path / "shorter").dimensions == 4
 
 
@@ -136,12 +136,12 @@ def test_a_gpt_reads_as_many_tokens_as_it_has_positions(tmp_path, n_positions):
     encoder = exact_encoder(tmp_path)
 
     report = encoder.encode_with_report([text])
-    assert encoder.max_length == n_positions
+    assert encoder.max_seq_length == n_positions
     assert report.n_seen.tolist() == [n_positions] and report.n_tokens.tolist() == [50]
     read = " ".join(f"w{i}" for i in range(n_positions))
     np.testing.assert_allclose(encoder.encode([text]), encoder.encode([read]), atol=1e-6)
-    with refuses("max_length"):
-        exact_encoder(tmp_path, max_length=n_positions + 1)
+    with refuses("max_seq_length"):
+        exact_encoder(tmp_path, max_seq_length=n_positions + 1)
 
 
 def test_merges_are_read_unless_tokenizer_json_holds_them(tmp_path):

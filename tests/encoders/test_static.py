@@ -20,7 +20,10 @@ def oracle(table, tokenizer, texts, **options):
 @pytest.mark.parametrize("max_length", [None, 1, 3, 512])
 def test_vectors_equal_model2vec(tokenizer, table, texts, normalize, max_length):
     options = {"normalize": normalize, "max_length": max_length}
-    ours = StaticEncoder.from_arrays(table, tokenizer, **options).encode(texts)
+    encoder = StaticEncoder.from_arrays(
+        table, tokenizer, normalize=normalize, max_seq_length=max_length
+    )
+    ours = encoder.encode(texts)
     assert ours.dtype == np.float32
     np.testing.assert_allclose(ours, oracle(table, tokenizer, texts, **options), atol=1e-6)
 
@@ -34,7 +37,7 @@ def test_vectors_equal_model2vec(tokenizer, table, texts, normalize, max_length)
 )
 def test_any_text_equals_model2vec(tokenizer, table, texts, max_length):
     texts = [text.replace("\0", "") for text in texts]
-    ours = StaticEncoder.from_arrays(table, tokenizer, max_length=max_length)
+    ours = StaticEncoder.from_arrays(table, tokenizer, max_seq_length=max_length)
     expected = oracle(table, tokenizer, texts, normalize=True, max_length=max_length)
     np.testing.assert_allclose(ours.encode(texts), expected, atol=1e-6)
 
@@ -55,7 +58,7 @@ def test_a_vector_and_its_report_by_hand(tokenizer, table):
 
 def test_what_is_cut_is_counted(tokenizer, table):
     whole = StaticEncoder.from_arrays(table, tokenizer)
-    cut = StaticEncoder.from_arrays(table, tokenizer, max_length=3)
+    cut = StaticEncoder.from_arrays(table, tokenizer, max_seq_length=3)
     # Tokens of this vocabulary have a median of three characters: nine are looked at.
     texts = ["a a a a a a a a", "light river stone", "red", "a cat"]
     found, complete = cut.encode_with_report(texts), whole.encode_with_report(texts)
@@ -106,12 +109,12 @@ def test_tables_are_read_only_copies(tokenizer, table):
 
 
 def test_another_table_makes_another_encoder(tokenizer, table):
-    encoder = StaticEncoder.from_arrays(table, tokenizer, normalize=False, max_length=9)
+    encoder = StaticEncoder.from_arrays(table, tokenizer, normalize=False, max_seq_length=9)
     other = encoder.with_table(table[:, :2] + 1)
     np.testing.assert_allclose(
         other.encode(["cat the"]), (encoder.encode(["cat the"]) + 1)[:, :2], rtol=1e-5
     )
-    assert (other.dimensions, other.max_length) == (2, 9)
+    assert (other.dimensions, other.max_seq_length) == (2, 9)
     assert encoder.dimensions == 8
 
 
@@ -126,7 +129,7 @@ def test_the_fingerprint_tells_all_that_matters(tokenizer, table):
     bent[3, 3] += 1e-3
     variants = [
         fingerprint(), fingerprint(table=bent),
-        fingerprint(tokenizer=more), fingerprint(normalize=False), fingerprint(max_length=7),
+        fingerprint(tokenizer=more), fingerprint(normalize=False), fingerprint(max_seq_length=7),
     ]  # fmt: skip
     assert len(set(variants)) == len(variants)
     assert fingerprint(name="other") == fingerprint(tokenizer=tokenizer.to_str()) == variants[0]
@@ -135,7 +138,7 @@ def test_the_fingerprint_tells_all_that_matters(tokenizer, table):
 def test_bad_arguments(tokenizer, table):
     for change, message in (
         ({"table": np.ones((3, 4))}, "embeddings must be .* of the tokenizer"),
-        ({"max_length": 0}, "max_length must be an integer from 1 up"),
+        ({"max_seq_length": 0}, "max_seq_length must be an integer from 1 up"),
     ):
         with pytest.raises(InputError, match=message):
             StaticEncoder.from_arrays(**{"table": table, "tokenizer": tokenizer, **change})

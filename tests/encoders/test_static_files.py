@@ -26,7 +26,7 @@ def folder(tokenizer, table, tmp_path):
 @pytest.mark.parametrize("max_length", [None, 4])
 def test_model2vec_reads_what_is_written(tokenizer, table, texts, tmp_path, normalize, max_length):
     encoder = StaticEncoder.from_arrays(
-        table, tokenizer, normalize=normalize, max_length=max_length,
+        table, tokenizer, normalize=normalize, max_seq_length=max_length,
         languages=["en"], made_from={"method": "test"},
     )  # fmt: skip
     encoder.save(tmp_path / "mine")
@@ -54,14 +54,14 @@ def test_what_model2vec_writes_is_read(
     # model2vec rounds its answer to the type of a float16 table.
     tolerance = 2e-3 if dtype == "float16" else 1e-6
     np.testing.assert_allclose(ours.encode(texts), expected, rtol=tolerance, atol=tolerance)
-    assert (ours.max_length, ours.normalize) == (512, normalize)
+    assert (ours.max_seq_length, ours.normalize) == (512, normalize)
 
 
 @pytest.mark.filterwarnings("default")
 def test_sentence_transformers_reads_what_is_written(tokenizer, table, tmp_path):
     from sentence_transformers import SentenceTransformer
 
-    encoder = StaticEncoder.from_arrays(table, tokenizer, max_length=5)
+    encoder = StaticEncoder.from_arrays(table, tokenizer, max_seq_length=5)
     encoder.save(tmp_path / "mine")
     texts = ["the cat sat", "a a cat a a dog a"]
     theirs = SentenceTransformer(str(tmp_path / "mine"), device="cpu")

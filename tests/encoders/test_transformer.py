@@ -55,7 +55,7 @@ def test_odd_texts(tiny_encoder):
 
 def test_the_fingerprint_is_stable_and_tells_encoders_apart(tiny_bert, tmp_path):
     copy = shutil.copytree(tiny_bert, tmp_path / "copy")
-    settings = [{}, {"pooling": "cls"}, {"normalize": False}, {"max_length": 8}]
+    settings = [{}, {"pooling": "cls"}, {"normalize": False}, {"max_seq_length": 8}]
     prints = [exact_encoder(tiny_bert, **choice).fingerprint for choice in settings]
     assert len(set(prints)) == 4
     assert exact_encoder(copy).fingerprint == prints[0]
@@ -83,7 +83,7 @@ def test_missing_weights_are_not_made_up_and_a_pooler_is_not_missed(
     tensors = load_file(folder / "model.safetensors")
     kept = {name: tensor for name, tensor in tensors.items() if "pooler" not in name}
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
-    found = exact_encoder(folder, max_length=12).encode(texts)
+    found = exact_encoder(folder, max_seq_length=12).encode(texts)
     np.testing.assert_allclose(found, tiny_encoder.encode(texts), atol=1e-6)
     del kept[lost := "encoder.layer.1.output.dense.weight"]
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
@@ -143,7 +143,7 @@ def test_merges_are_part_of_an_encoder(tiny_roberta, tmp_path):
 
 
 def test_settings_make_the_same_encoder_again(tiny_bert):
-    encoder = exact_encoder(tiny_bert, pooling=["cls", "max"], prompt="the ", dimensions=9)
+    encoder = exact_encoder(tiny_bert, pooling=["cls", "max"], prompt="the ", truncate_dim=9)
     again = exact_encoder(**json.loads(json.dumps(encoder.settings)))
     assert again.settings == encoder.settings
     assert again.fingerprint == encoder.fingerprint
@@ -159,7 +159,7 @@ def test_a_relative_folder_stays_the_one_that_was_meant(tiny_bert, monkeypatch, 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
 def test_an_open_encoder_can_be_copied(tiny_bert, copied, texts):
-    encoder = exact_encoder(tiny_bert, max_length=12)
+    encoder = exact_encoder(tiny_bert, max_seq_length=12)
     expected = encoder.encode(texts)
     np.testing.assert_array_equal(copied(encoder).encode(texts), expected)
     np.testing.assert_array_equal(encoder.encode(texts), expected)
@@ -184,11 +184,11 @@ def test_threads_that_ask_at_once_share_one_model(tiny_bert, texts, monkeypatch)
 
 @pytest.mark.parametrize("long_texts", ["truncate", "chunk"])
 def test_a_prompt_that_leaves_nothing_to_the_text(tiny_bert, long_texts):
-    encoder = exact_encoder(tiny_bert, prompt="the cat " * 5, max_length=12,
+    encoder = exact_encoder(tiny_bert, prompt="the cat " * 5, max_seq_length=12,
                               long_texts=long_texts)  # fmt: skip
-    with pytest.raises(InputError, match="give a shorter one or a larger max_length"):
+    with pytest.raises(InputError, match="give a shorter one or a larger max_seq_length"):
         encoder.encode(["a dog"])
-    one = exact_encoder(tiny_bert, prompt="the cat " * 5, max_length=13).encode_with_report
+    one = exact_encoder(tiny_bert, prompt="the cat " * 5, max_seq_length=13).encode_with_report
     assert one(["dog sat"]).n_seen.tolist() == [1]
 
 
@@ -203,12 +203,12 @@ def test_weights_that_were_kept_in_half_precision(tiny_bert, tmp_path, texts, dt
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, exact, atol=0.05)
     np.testing.assert_allclose(
-        found, exact_encoder(folder, runtime="torch").encode(texts), atol=1e-5
+        found, exact_encoder(folder, backend="torch").encode(texts), atol=1e-5
     )
 
 
 def test_a_folder_holds_the_dimensions(tiny_bert, tmp_path, texts):
-    encoder = exact_encoder(tiny_bert, dimensions=5)
+    encoder = exact_encoder(tiny_bert, truncate_dim=5)
 
     encoder.save(tmp_path / "saved")
 

@@ -23,8 +23,8 @@ def test_the_weights_are_those_of_the_seed(tokenizer, tmp_path):
     model = AutoModelForMaskedLM.from_pretrained(tmp_path / "a")
     assert model.config.num_attention_heads == 2 and model.config.num_hidden_layers == 2
     assert model.get_input_embeddings().weight.shape == (len(tokenizer), 128)
-    encoder = exact_encoder(tmp_path / "a", runtime="torch")
-    assert encoder.max_length == 128
+    encoder = exact_encoder(tmp_path / "a", backend="torch")
+    assert encoder.max_seq_length == 128
     np.testing.assert_allclose(np.linalg.norm(encoder.encode(TEXTS[:2]), axis=1), 1, rtol=1e-5)
 
 

@@ -63,8 +63,8 @@ def test_what_is_around_keeps_its_pieces(extended, masked_folder):
 
 def test_old_texts_keep_their_vectors(extended, masked_folder):
     old = ["the old town and its walls", "thick walls hold heat", ""]
-    before = exact_encoder(masked_folder, runtime="torch").encode(old)
-    after = exact_encoder(extended.encoder.name, runtime="torch").encode(old)
+    before = exact_encoder(masked_folder, backend="torch").encode(old)
+    after = exact_encoder(extended.encoder.name, backend="torch").encode(old)
     np.testing.assert_allclose(after, before, atol=1e-6)
 
 
@@ -103,12 +103,12 @@ def test_the_table_and_known_words(extended, masked_folder):
 def test_new_rows_alone_are_fitted_so_that_texts_keep_their_vectors(tiny_bert, tmp_path):
     texts = [f"{animal} {verb} {place} {i}" for animal in ("oxen", "the dog") for i in range(15)
              for verb, place in (("ran in", "the park"), ("sat on", "the mat"))]  # fmt: skip
-    before = exact_encoder(tiny_bert, runtime="torch")
+    before = exact_encoder(tiny_bert, backend="torch")
     extended = extend_vocabulary(before, corpus=texts, n_words=1, out=tmp_path / "a")
     assert extended.words["word"].tolist() == ["oxen"]
     cut = extended.words["pieces"].str.count(" ")[0] * 30 / sum(len(t.split()) for t in texts)
     np.testing.assert_allclose(np.subtract(*extended.fertility), cut)
-    after = exact_encoder(extended.encoder.name, runtime="torch")
+    after = exact_encoder(extended.encoder.name, backend="torch")
     units = [one.encode(texts) for one in (before, after)]
     units = [one / np.linalg.norm(one, axis=1, keepdims=True) for one in units]
     kept = (units[0] * units[1]).sum(axis=1)

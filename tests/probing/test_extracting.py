@@ -162,7 +162,7 @@ def test_encoders_are_accepted_as_objects(tiny_bert):
     prompted = probing.hidden_states(TEXTS, SentenceEncoder(tiny_bert, prompt="the "))
     np.testing.assert_array_equal(prompted.vectors, named.vectors)
     assert [d.name for d in prompted.decisions] == ["prompt"]
-    shorter = probing.hidden_states(TEXTS, SentenceEncoder(tiny_bert, max_length=8))
+    shorter = probing.hidden_states(TEXTS, SentenceEncoder(tiny_bert, max_seq_length=8))
     assert shorter.fingerprint != named.fingerprint
 
 

@@ -1,4 +1,4 @@
-"""Choose the runtime and precision of a checkpoint, and prepare its model once."""
+"""Choose the backend and precision of a checkpoint, and prepare its model once."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ class LoadedModel:
 Prepared: TypeAlias = tuple[Graph, PlainVocabulary]
 
 
-def check_machine(device: str | None, runtime: str | None, precision: str) -> None:
-    """Make sure that device, runtime and precision are compatible."""
-    checked_choice(runtime, "runtime", (None, "onnx", "torch"))
+def check_machine(device: str | None, backend: str | None, precision: str) -> None:
+    """Make sure that device, backend and precision are compatible."""
+    checked_choice(backend, "backend", (None, "onnx", "torch"))
     is_cpu = device in (None, "cpu")
     if device == "cpu" and precision in ("float16", "bfloat16"):
         raise InputError(f'precision="{precision}" is for a GPU; use "float32" or "int8" on a CPU')
-    if (precision == "int8" or runtime == "onnx") and not (is_cpu and runtime != "torch"):
-        raise InputError('precision="int8" and runtime="onnx" need ONNX Runtime, on a CPU')
+    if (precision == "int8" or backend == "onnx") and not (is_cpu and backend != "torch"):
+        raise InputError('precision="int8" and backend="onnx" need ONNX Runtime, on a CPU')
     if not is_cpu:
         from embedtopics.encoders.sentence._torch import require_device
 
@@ -88,7 +88,7 @@ def number_format(precision: str) -> str:
 
 
 def known_precision(
-    recipe: Recipe, device: str, runtime: str | None, cache: Path
+    recipe: Recipe, device: str, backend: str | None, cache: Path
 ) -> Precision | None:
     """Return what a model computes with; None where fewer bits have to be tried first."""
     if recipe.precision != "auto":
@@ -96,7 +96,7 @@ def known_precision(
     shorter = "int8" if device == "cpu" else "float16"
     if shorter == "float16" and not device.startswith("cuda"):
         return Precision("float32", f"fewer bits need a CPU or CUDA, and the device is {device}")
-    if shorter == "int8" and (runtime == "torch" or recipe.trusts_code):
+    if shorter == "int8" and (backend == "torch" or recipe.trusts_code):
         return Precision("float32", "8 bits need ONNX Runtime, and torch runs this model")
     refusal = _read_refusal(_prepared_folder(recipe, cache, shorter))
     if refusal is None:
@@ -104,10 +104,10 @@ def known_precision(
     return Precision("float32", refusal) if refusal else Precision(shorter)
 
 
-def open_model(recipe: Recipe, device: str, runtime: str | None, cache: Path) -> LoadedModel:
+def open_model(recipe: Recipe, device: str, backend: str | None, cache: Path) -> LoadedModel:
     """Prepare a model, or read a prepared model from the cache folder."""
-    choice = known_precision(recipe, device, runtime, cache)
-    if runtime == "torch" or device != "cpu" or recipe.trusts_code:
+    choice = known_precision(recipe, device, backend, cache)
+    if backend == "torch" or device != "cpu" or recipe.trusts_code:
         if choice is None:
             return _open_half(recipe, device, cache)
         return _open_torch(recipe, device, choice)
@@ -119,12 +119,12 @@ def open_model(recipe: Recipe, device: str, runtime: str | None, cache: Path) ->
             return LoadedModel(OnnxRuntime(graph), vocabulary, numbers)
         except UnsupportedModelError as error:
             reason = " ".join(str(error).split())[:300]
-    if runtime == "onnx" or recipe.precision == "int8":
+    if backend == "onnx" or recipe.precision == "int8":
         checkpoint = recipe.checkpoint
         raise load_error(
             f'a checkpoint that ONNX Runtime can run with precision "{recipe.precision}"',
             f"{checkpoint.folder} of the family {checkpoint.family!r}: {reason}",
-            'leave out `runtime`, and let the precision be "float32"',
+            'leave out `backend`, and let the precision be "float32"',
         )
     return _open_torch(
         recipe, device, Precision("float32", reason), f"ONNX Runtime is not used: {reason}"

@@ -20,7 +20,7 @@ from embedtopics._utils.machine import computed_once
 from embedtopics.corpus._windows import Span, windows
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import check_texts, default_folder, known_languages, readable
-from embedtopics.encoders._contract import BaseEncoder, arguments_of
+from embedtopics.encoders._contract import BaseEncoder, EncodeOptions, arguments_of
 from embedtopics.encoders._similarity import cosine_instead
 from embedtopics.encoders.sentence._backend import (
     LoadedModel,
@@ -58,11 +58,6 @@ if TYPE_CHECKING:
 
 PRECISIONS = ("auto", "float32", "int8", "float16", "bfloat16")
 LONG_TEXTS = ("auto", "truncate", "chunk")
-_POSITIONS = (
-    "batch_size", "show_progress_bar", "output_value", "precision", "convert_to_numpy",
-    "convert_to_tensor", "device", "normalize_embeddings", "truncate_dim",
-)  # fmt: skip
-"""Options of `encode` of sentence-transformers 6 that can be given by position after `prompt`."""
 
 _OPEN = (
     "_loaded", "_cutting", "_whole", "_where", "_chosen_precision", "_n_unpooled", "fingerprint",
@@ -118,12 +113,13 @@ class SentenceEncoder(BaseEncoder):
     normalize : bool, optional
         Whether vectors are scaled to length 1. Default: as in a sentence-transformers checkpoint,
         else True.
-    dimensions : int, optional
+    truncate_dim : int, optional
         Length to which vectors are cut before scaling, for checkpoints trained for it (Kusupati
         et al., 2022, "Matryoshka representation learning"). Default: the checkpoint's
         ``truncate_dim``, else all dimensions.
-    max_length : int, optional
+    max_seq_length : int, optional
         Maximum number of tokens read of a text, special tokens included. Default: the checkpoint's.
+        It can be set later: ``encoder.max_seq_length = 256``.
     prompt : str, optional
         Name of one of the checkpoint's `prompts`, or a string, to put before every text. By
         default `encode` uses the checkpoint's default prompt; `encode_query`, `encode_document`,
@@ -131,8 +127,8 @@ class SentenceEncoder(BaseEncoder):
     prompts : mapping of str to str, optional
         Prompts by their names, in addition to the checkpoint's.
     long_texts : {"auto", "truncate", "chunk"}
-        How texts longer than `max_length` are read. "truncate" reads the beginning. "chunk" reads
-        overlapping windows of whole sentences and averages their vectors, weighted by tokens.
+        How texts longer than `max_seq_length` are read. "truncate" reads the beginning. "chunk"
+        reads overlapping windows of whole sentences and averages their vectors, weighted by tokens.
         "auto" truncates; topics and comparisons use "chunk" instead if more than a third of all
         tokens would not be read.
     precision : {"auto", "float32", "int8", "float16", "bfloat16"}
@@ -144,7 +140,7 @@ class SentenceEncoder(BaseEncoder):
     device : str, optional
         Device as in torch. "auto" and None choose the first CUDA device, else the CPU. If a GPU
         runs out of memory, batches are halved; if one text is too much, the CPU takes over.
-    runtime : {"onnx", "torch"}, optional
+    backend : {"onnx", "torch"}, optional
         Library that runs the model. Default: ONNX Runtime on a CPU if it can, else torch.
     trust_remote_code : bool
         Whether the checkpoint may run its own Python code.
@@ -166,20 +162,20 @@ class SentenceEncoder(BaseEncoder):
         revision: str | None = None,
         pooling: str | Sequence[str] | None = None,
         normalize: bool | None = None,
-        dimensions: int | None = None,
-        max_length: int | None = None,
+        truncate_dim: int | None = None,
+        max_seq_length: int | None = None,
         prompt: str | None = None,
         prompts: Mapping[str, str] | None = None,
         long_texts: str = "auto",
         precision: str = "auto",
         device: str | None = None,
-        runtime: str | None = None,
+        backend: str | None = None,
         trust_remote_code: bool = False,
         local_files_only: bool = False,
     ) -> None:
         self._arguments = arguments_of(locals())
         device = None if device in (None, "auto") else str(device)
-        check_machine(device, runtime, precision)
+        check_machine(device, backend, precision)
         checked_choice(precision, "precision", PRECISIONS)
         checked_choice(long_texts, "long_texts", LONG_TEXTS)
 
@@ -199,11 +195,12 @@ class SentenceEncoder(BaseEncoder):
 
         steps, limit = checkpoint.steps, checkpoint.position_limit
         ends_scaled = bool(steps) and isinstance(steps[-1], UnitLength)
-        max_length = checkpoint.max_length if max_length is None else max_length
-        max_length = checked_count(max_length, "max_length", LEAST_LENGTH)
+        max_length = checkpoint.max_length if max_seq_length is None else max_seq_length
+        max_length = checked_count(max_length, "max_seq_length", LEAST_LENGTH)
         if limit is not None and max_length > limit:
             most = f"at most {limit}, all that this model can read"
-            raise InputError("max_length", most, max_length, "or choose a model for longer texts")
+            remedy = "or choose a model for longer texts"
+            raise InputError("max_seq_length", most, max_length, remedy)
 
         # Everything that a vector depends on.
         self.recipe = Recipe(
@@ -213,7 +210,7 @@ class SentenceEncoder(BaseEncoder):
             pooling=tuple(modes) or checkpoint.pooling,
             steps=steps[:-1] if ends_scaled else steps,
             normalize=ends_scaled if normalize is None else bool(normalize),
-            dimensions=optional_count(dimensions, "dimensions") or checkpoint.dimensions,
+            dimensions=optional_count(truncate_dim, "truncate_dim") or checkpoint.dimensions,
             max_length=max_length,
             prompt=checkpoint.prompt if prompt is None else checkpoint.prompts.get(prompt, prompt),
             precision=precision,
@@ -223,11 +220,11 @@ class SentenceEncoder(BaseEncoder):
 
         self.name = self.recipe.name
         self.source = source
-        self.max_length = self.recipe.max_length
         self.languages = known_languages(self.name)
         self.prompts = dict(checkpoint.prompts)
         self.similarity_fn_name = checkpoint.similarity
-        self._device, self._runtime = device, runtime
+        self._device = device
+        self._backend = backend
         self._lender: SentenceEncoder | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -247,7 +244,9 @@ class SentenceEncoder(BaseEncoder):
         if self._arguments["long_texts"] != "auto":
             return self
         sample = texts[:: max(1, len(texts) // TEXTS_TO_COUNT)][:TEXTS_TO_COUNT]
-        if max(map(len, sample), default=0) < self.max_length:  # a token has a character at least
+        if (
+            max(map(len, sample), default=0) < self.max_seq_length
+        ):  # a token has a character at least
             return self
         is_unread = self.count_tokens(sample).unseen_token_share > UNREAD
         return self.with_params(long_texts="chunk") if is_unread else self
@@ -283,36 +282,10 @@ class SentenceEncoder(BaseEncoder):
         encoder._lender = self._lender or self
         return encoder
 
-    def encode(
-        self,
-        texts: str | Sequence[str],
-        prompt_name: str | None = None,
-        prompt: str | None = None,
-        *others: Any,
-        device: str | None = None,
-        **options: Any,
-    ) -> Any:
-        """Return one vector per text, (n_texts, n_dimensions); of one text, (n_dimensions,).
-
-        Parameters
-        ----------
-        texts : str or sequence of str
-        prompt_name : str, optional
-            Name of one of the checkpoint's `prompts`, if `prompt` is left out.
-        prompt : str, optional
-            Prompt to put before every text of this call.
-        *others
-            Further arguments by position, in the order of sentence-transformers.
-        device : str, optional
-            Device to move the encoder to; see `to`.
-        **options
-            As of the other encoders, with the names of sentence-transformers. With
-            ``output_value=None``, each text gets a dict of tensors: input_ids, token_embeddings and
-            sentence_embedding.
-        """
-        by_position = zip(_POSITIONS[: len(others)], others, strict=True)
-        options |= {"device": device, **dict(by_position)}
-        if (device := options.pop("device")) not in (None, self._device):
+    def _with_call(
+        self, prompt_name: str | None, prompt: str | None, device: str | None
+    ) -> SentenceEncoder:
+        if device not in (None, self._device):
             self.to(str(device))
         if prompt is None and prompt_name is not None:
             if not self.prompts:
@@ -320,14 +293,29 @@ class SentenceEncoder(BaseEncoder):
                 raise InputError("prompt_name", expected, prompt_name, "use prompt=")
             checked_choice(prompt_name, "prompt_name", tuple(self.prompts))
             prompt = self.prompts[prompt_name]
-        encoder = self if prompt is None else self._with_prompt(prompt)
-        if options.get("output_value", "") is None:
-            rows = [texts] if isinstance(texts, str) else texts
-            options |= {"output_value": "sentence_embedding", "convert_to_tensor": True}
-            vectors = BaseEncoder.encode(encoder, rows, **options)
-            features = encoder._features(check_texts(rows), vectors)
-            return features[0] if isinstance(texts, str) else features
-        return BaseEncoder.encode(encoder, texts, **options)
+        return self if prompt is None else self._with_prompt(prompt)
+
+    def _encode_as(
+        self,
+        texts: Sequence[str],
+        options: EncodeOptions,
+        batch_size: int | None,
+        show_progress: bool | None,
+    ) -> Any:
+        if options.output_value is not None:
+            return super()._encode_as(texts, options, batch_size, show_progress)
+        of_texts = replace(options, output_value="sentence_embedding", convert_to_tensor=True)
+        vectors = super()._encode_as(texts, of_texts, batch_size, show_progress)
+        return self._features(check_texts(texts), vectors)
+
+    @property
+    def max_seq_length(self) -> int:
+        """Maximum number of tokens read of a text; setting it is `set_params`."""
+        return self.recipe.max_length
+
+    @max_seq_length.setter
+    def max_seq_length(self, value: int | None) -> None:
+        self.set_params(max_seq_length=value)
 
     @cached_property
     def dimensions(self) -> int:
@@ -339,7 +327,7 @@ class SentenceEncoder(BaseEncoder):
         return width if self.recipe.dimensions is None else min(width, self.recipe.dimensions)
 
     @property
-    def runtime(self) -> str:
+    def backend(self) -> str:
         """Library that runs the model: "onnx" or "torch"."""
         return self._loaded.run.name
 
@@ -360,7 +348,7 @@ class SentenceEncoder(BaseEncoder):
 
         opened: LoadedModel | None = vars(self).get("_loaded")
         if opened is not None and opened.run.note:
-            decisions.append(Decision("encoder", "runtime", "torch", f"{opened.run.note}."))
+            decisions.append(Decision("encoder", "backend", "torch", f"{opened.run.note}."))
 
         if self.similarity_fn_name != "cosine" and not self.recipe.normalize:
             decisions.append(cosine_instead(self.name, self.similarity_fn_name))
@@ -393,8 +381,8 @@ class SentenceEncoder(BaseEncoder):
             "revision": recipe.revision,
             "pooling": recipe.pooling[0] if len(recipe.pooling) == 1 else list(recipe.pooling),
             "normalize": recipe.normalize,
-            "dimensions": recipe.dimensions,
-            "max_length": recipe.max_length,
+            "truncate_dim": recipe.dimensions,
+            "max_seq_length": recipe.max_length,
             "prompt": recipe.prompt,
             **({"prompts": dict(given)} if (given := self._arguments["prompts"]) else {}),
             "precision": self.precision,
@@ -468,7 +456,7 @@ class SentenceEncoder(BaseEncoder):
         texts = check_texts(texts)
         tokens_per_batch = self._loaded.run.tokens_per_batch
         if batch_size is not None:
-            most = checked_count(batch_size, "batch_size") * self.max_length
+            most = checked_count(batch_size, "batch_size") * self.max_seq_length
             tokens_per_batch = min(tokens_per_batch, most)
         tokens = self._tokenize(texts, show_progress)
         if self.recipe.long_texts == "chunk" and (tokens.n_seen < tokens.n_tokens).any():
@@ -499,7 +487,7 @@ class SentenceEncoder(BaseEncoder):
     def _cut(self, text: str) -> tuple[list[Span], int]:
         """Return the windows of a text, and the number of its unknown tokens."""
         text = readable(text)
-        most = max(1, self.max_length - len(self._cutting.encode(self.recipe.prompt).ids))
+        most = max(1, self.max_seq_length - len(self._cutting.encode(self.recipe.prompt).ids))
         encoding = self._whole.encode(text, add_special_tokens=False)
         n_unknown = encoding.ids.count(self._loaded.vocabulary.unknown_id)
         if len(encoding) <= most:
@@ -538,11 +526,11 @@ class SentenceEncoder(BaseEncoder):
 
     @cached_property
     def _where(self) -> tuple[str, str | None, Path]:
-        """Device, runtime and cache folder."""
-        may_use_gpu = self.recipe.precision != "int8" and self._runtime != "onnx"
+        """Device, backend and cache folder."""
+        may_use_gpu = self.recipe.precision != "int8" and self._backend != "onnx"
         device = self._device or ("cuda" if may_use_gpu and has_gpu() else "cpu")
-        check_machine(device, self._runtime, self.recipe.precision)
-        return device, self._runtime, default_folder()
+        check_machine(device, self._backend, self.recipe.precision)
+        return device, self._backend, default_folder()
 
     @computed_once
     def _chosen_precision(self) -> Precision:
@@ -558,11 +546,11 @@ class SentenceEncoder(BaseEncoder):
     @computed_once
     def _cutting(self) -> Tokenizer:
         tokenizer = self._loaded.vocabulary.tokenizer
-        tokenizer.enable_truncation(self.max_length)
+        tokenizer.enable_truncation(self.max_seq_length)
         prompt = self.recipe.prompt
-        if prompt and len(tokenizer.encode(prompt).ids) >= self.max_length:
-            remedy = "give a shorter one or a larger max_length"
-            expected = f"one that leaves some of the {self.max_length} tokens to the text"
+        if prompt and len(tokenizer.encode(prompt).ids) >= self.max_seq_length:
+            remedy = "give a shorter one or a larger max_seq_length"
+            expected = f"one that leaves some of the {self.max_seq_length} tokens to the text"
             raise InputError("prompt", expected, prompt, remedy)
         return tokenizer
 

@@ -284,7 +284,7 @@ def read_together(encoder: Any, texts: Sequence[str], most: int | None = None) -
     first, *_, last = (place for place, side in enumerate(marked.sequence_ids) if side is not None)
     separator = "".join(marked.tokens[first + 1 : last])
     prompt = tokenizer.encode(encoder.transformer.recipe.prompt, add_special_tokens=False)
-    tokenizer.enable_truncation((most or encoder.max_length) - len(prompt))  # the longer text
+    tokenizer.enable_truncation((most or encoder.max_seq_length) - len(prompt))  # the longer text
     pairs, joined = list(zip(texts[:n], texts[n:], strict=True)), []
     for pair, read in zip(pairs, tokenizer.encode_batch(pairs), strict=True):
         ends = dict(zip(read.sequence_ids, (end for _, end in read.offsets), strict=True))

@@ -111,7 +111,7 @@ class StaticEncoder(BaseEncoder):
         tokenizer: Tokenizer | str,
         *,
         normalize: bool = True,
-        max_length: int | None = None,
+        max_seq_length: int | None = None,
         name: str = "static",
         languages: Sequence[str] | None = None,
         made_from: Mapping[str, Any] | None = None,
@@ -126,7 +126,7 @@ class StaticEncoder(BaseEncoder):
             Tokenizer or its JSON. Special tokens, truncation and padding are ignored.
         normalize : bool
             Whether vectors are scaled to length 1.
-        max_length : int, optional
+        max_seq_length : int, optional
             Maximum number of tokens read of a text; no limit by default.
         name : str
         languages : sequence of str, optional
@@ -148,7 +148,7 @@ class StaticEncoder(BaseEncoder):
             "languages": None if languages is None else list(languages),
             "made_from": dict(made_from or {}),
         }
-        length = optional_count(max_length, "max_length")
+        length = optional_count(max_seq_length, "max_seq_length")
         vectors = _checked("embeddings", table, (n_tokens, None))
         files = StaticFiles(vectors, text, bool(normalize), length, {_RECORD: record})
         return cls._of_files(files, name)
@@ -163,7 +163,8 @@ class StaticEncoder(BaseEncoder):
         self._arguments = {"folder": name}
         self._files = files
         self.name, self.settings = name, {"kind": "static", **self._arguments}
-        self.table, self.normalize, self.max_length = files.table, files.normalize, files.max_length
+        self.table = files.table
+        self.normalize = files.normalize
         self.dimensions = int(files.table.shape[1])
         self.similarity_fn_name = files.similarity
         record = files.config.get(_RECORD) or {}
@@ -172,6 +173,11 @@ class StaticEncoder(BaseEncoder):
         self.languages = tuple(languages) if languages else known_languages(name)
         self._tokenizer = parse_tokenizer(files.tokenizer)
         self._reader = TokenReader(self._tokenizer, files.max_length)
+
+    @property
+    def max_seq_length(self) -> int | None:
+        """Maximum number of tokens read of a text; None for no limit."""
+        return self._files.max_length
 
     @property
     def tokenizer_json(self) -> str:
@@ -204,7 +210,8 @@ class StaticEncoder(BaseEncoder):
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of everything that a vector depends on: table, weights, vocabulary, settings."""
-        digest = hashlib.sha256(repr((self.table.shape, self.normalize, self.max_length)).encode())
+        settings = (self.table.shape, self.normalize, self.max_seq_length)
+        digest = hashlib.sha256(repr(settings).encode())
         digest.update(str(self._tokenizer.to_str()).encode())
         digest.update(self.table.astype("<f4", copy=False).tobytes() + b"none")
         return digest.hexdigest()

@@ -240,7 +240,7 @@ def _sentence_trainable(encoder: SentenceEncoder, settings: TrainingSettings) ->
     tokenizer.enable_truncation(max_length)
     if len(tokenizer.encode(recipe.prompt).ids) >= max_length:
         expected = f"longer than the prompt {recipe.prompt[:60]!r}"
-        raise InputError("max_length", expected, max_length)
+        raise InputError("max_seq_length", expected, max_length)
 
     def tokenize_texts(texts: Sequence[str]) -> list[list[int]]:
         options: dict[str, Any] = {"unknown_id": vocabulary.unknown_id, "prompt": recipe.prompt}
@@ -290,11 +290,13 @@ def _static_trainable(encoder: StaticEncoder, settings: TrainingSettings) -> Tra
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_str(encoder.tokenizer_json)
-    length = encoder.max_length if settings.max_seq_length is None else settings.max_seq_length
+    length = settings.max_seq_length
+    if length is None:
+        length = encoder.max_seq_length
     reader = TokenReader(tokenizer, length)
     cutting = Tokenizer.from_str(tokenizer.to_str())
-    if encoder.max_length is not None:
-        cutting.enable_truncation(encoder.max_length)  # sentence-transformers leaves it to this
+    if encoder.max_seq_length is not None:
+        cutting.enable_truncation(encoder.max_seq_length)  # sentence-transformers leaves it to this
     module = StaticEmbedding(cutting, torch.tensor(encoder.table))
     if reader.unknown_id >= 0:
         module.embedding.padding_idx = reader.unknown_id  # left out of the mean, as in the encoder
@@ -320,7 +322,7 @@ def _static_trainable(encoder: StaticEncoder, settings: TrainingSettings) -> Tra
         n_unpooled=0,
         max_length=length,
         is_static=True,
-        decisions=_shorter(length, encoder.max_length),
+        decisions=_shorter(length, encoder.max_seq_length),
     )
 
 

@@ -155,7 +155,7 @@ def test_losses_are_those_of_the_library(objective, loss_of, encoder):
         {"pooling": "max", "normalize": False},
         {"pooling": ["mean", "max"], "normalize": False},
         {"prompt": "the red: ", "normalize": False},
-        {"dimensions": 8},
+        {"truncate_dim": 8},
     ],
 )
 def test_losses_of_encoders_with_other_settings(settings, tiny_bert):

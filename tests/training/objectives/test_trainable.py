@@ -42,9 +42,12 @@ def check_same(encoder, tmp_path):
     save_trainable(trainee, tmp_path / "saved")
     read = SentenceTransformer(str(tmp_path / "saved"), device="cpu", local_files_only=True)
     np.testing.assert_allclose(read.encode(TEXTS), expected, atol=1e-5, rtol=1e-5)
-    again = exact_encoder(tmp_path / "saved", runtime="torch")
+    again = exact_encoder(tmp_path / "saved", backend="torch")
     np.testing.assert_allclose(again.encode(TEXTS), expected, atol=1e-5, rtol=1e-5)
-    assert (again.max_length, again.recipe.prompt) == (encoder.max_length, encoder.recipe.prompt)
+    assert (again.max_seq_length, again.recipe.prompt) == (
+        encoder.max_seq_length,
+        encoder.recipe.prompt,
+    )
     return trainee
 
 
@@ -54,21 +57,21 @@ def check_same(encoder, tmp_path):
     [
         {},
         {"pooling": "cls", "normalize": False},
-        {"pooling": ["mean", "max"], "max_length": 7},
-        {"pooling": "weightedmean", "dimensions": 5},
-        {"pooling": ["lasttoken", "mean_sqrt_len_tokens"], "dimensions": 20, "normalize": False},
+        {"pooling": ["mean", "max"], "max_seq_length": 7},
+        {"pooling": "weightedmean", "truncate_dim": 5},
+        {"pooling": ["lasttoken", "mean_sqrt_len_tokens"], "truncate_dim": 20, "normalize": False},
         {"prompt": "the stone "},
     ],
 )
 def test_vectors_are_the_encoders(family, how, request, tmp_path):
     folder = request.getfixturevalue(family)
-    check_same(exact_encoder(folder, runtime="torch", **how), tmp_path)
+    check_same(exact_encoder(folder, backend="torch", **how), tmp_path)
 
 
 @pytest.mark.parametrize("max_length", [1, 2])
 def test_a_max_length_that_leaves_nothing_to_the_text_is_refused(max_length, tiny_bert):
     settings = TrainingSettings(max_seq_length=max_length)
-    with refuses("max_length"):
+    with refuses("max_seq_length"):
         trainable_of(exact_encoder(tiny_bert), settings)
 
 
@@ -79,10 +82,10 @@ def test_a_sentence_folder_with_a_prompt_that_is_not_pooled(make_sentence_folder
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     prompts = {"prompts": {"query": "red stone: "}, "default_prompt_name": "query"}
     (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
-    encoder = exact_encoder(folder, runtime="torch")
+    encoder = exact_encoder(folder, backend="torch")
     trainee = check_same(encoder, tmp_path)
     assert trainee.n_unpooled == 4  # [CLS] red stone and the colon, an unknown token
-    pooled = exact_encoder(folder, prompt="", runtime="torch")
+    pooled = exact_encoder(folder, prompt="", backend="torch")
     assert np.abs(pooled.encode(TEXTS) - encoder.encode(TEXTS)).max() > 0.01
 
 
@@ -105,11 +108,11 @@ def test_dense_layers_are_kept(activation, make_sentence_folder, tmp_path):
     rng = np.random.default_rng(3)
     tensors = {"linear.weight": rng.normal(size=(6, 16)), "linear.bias": rng.normal(size=6)}
     save_file({k: v.astype(np.float32) for k, v in tensors.items()}, dense / "model.safetensors")
-    check_same(exact_encoder(folder, runtime="torch"), tmp_path)
+    check_same(exact_encoder(folder, backend="torch"), tmp_path)
 
 
 def test_ids_are_those_of_sentence_transformers(tiny_bert):
-    trainee = trainable_of(exact_encoder(tiny_bert, max_length=9, prompt="the "))
+    trainee = trainable_of(exact_encoder(tiny_bert, max_seq_length=9, prompt="the "))
     features = trainee.model.preprocess(TEXTS, prompt="the ")
     expected = [
         ids[mask == 1].tolist()
@@ -127,8 +130,8 @@ def test_a_shorter_training_length_is_said_and_not_saved(tiny_bert, tmp_path):
     assert max(map(len, trainee.tokenize_texts(TEXTS))) == 5
     assert [decision.name for decision in trainee.decisions] == ["max_length"]
     save_trainable(trainee, tmp_path / "saved")
-    assert exact_encoder(tmp_path / "saved").max_length == encoder.max_length
-    with refuses("max_length"):
+    assert exact_encoder(tmp_path / "saved").max_seq_length == encoder.max_seq_length
+    with refuses("max_seq_length"):
         trainable_of(encoder, TrainingSettings(max_seq_length=33))
 
 
@@ -139,7 +142,7 @@ def test_what_training_does_otherwise_is_said(tiny_bert):
 
 
 def test_all_weights_but_those_of_the_recipe_are_learned_with_dropout(tiny_bert):
-    trainee = trainable_of(exact_encoder(tiny_bert, dimensions=5, normalize=False))
+    trainee = trainable_of(exact_encoder(tiny_bert, truncate_dim=5, normalize=False))
     model = trainee.model.train()
     fixed = {name for name, weight in model.named_parameters() if not weight.requires_grad}
     assert fixed == {"2.linear.weight"}
@@ -184,7 +187,7 @@ def static(tiny_bert):
     rng = np.random.default_rng(0)
     tokenizer = exact_encoder(tiny_bert).tokenizer_json
     n_tokens = len(json.loads(tokenizer)["model"]["vocab"])
-    return StaticEncoder.from_arrays(rng.normal(size=(n_tokens, 8)), tokenizer, max_length=11)
+    return StaticEncoder.from_arrays(rng.normal(size=(n_tokens, 8)), tokenizer, max_seq_length=11)
 
 
 def test_static_encoders(static, tmp_path):
@@ -202,7 +205,7 @@ def test_static_encoders(static, tmp_path):
     again = StaticEncoder(tmp_path / "saved")
     np.testing.assert_allclose(again.encode(texts), vectors_of(trainee, texts), atol=1e-5)
     assert np.abs(again.encode(texts) - expected).max() > 0.1
-    assert again.max_length == 11
+    assert again.max_seq_length == 11
 
 
 def test_cached_encoders_and_names_are_unwrapped(tiny_bert, tmp_path):
@@ -220,4 +223,4 @@ def test_the_default_model(tmp_path):
 
 
 def test_vectors_of_a_family(checkpoint, tmp_path):  # noqa: F811
-    check_same(exact_encoder(checkpoint, runtime="torch"), tmp_path)
+    check_same(exact_encoder(checkpoint, backend="torch"), tmp_path)

@@ -77,12 +77,17 @@ def _study(
     folder: str, vectors: np.ndarray, classes: list[str], strategy: str, teach: float, seed: int
 ) -> Any:
     from embedtopics import AnnotationProject
-    from embedtopics.annotation import StudyDesign
 
     texts = [f"text {row}" for row in range(len(vectors))]
-    design = StudyDesign(teach=teach, n_test=0, random_state=seed)
     return AnnotationProject(
-        texts, classes, folder, encoder=vectors, strategy=strategy, design=design
+        texts,
+        classes,
+        folder,
+        encoder=vectors,
+        strategy=strategy,
+        teach=teach,
+        n_test=0,
+        random_state=seed,
     )
 
 

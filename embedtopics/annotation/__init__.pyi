@@ -1,6 +1,5 @@
 from . import results as results
 from ._codebook import Label as Label
-from ._codebook import StudyDesign as StudyDesign
 from ._coder import LanguageModelCoder as LanguageModelCoder
 from ._server import serve as serve
 from ._topics import ask as ask

@@ -55,17 +55,17 @@ def read_labels(labels: Any) -> tuple[Label, ...]:
     if isinstance(labels, Mapping):
         labels = [Label(name, definition=text) for name, text in labels.items()]
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Sequence) or len(labels) < 2:
-        raise InputError("labels", "a list of at least 2 labels", labels)
+        raise InputError("codebook", "a list of at least 2 labels", labels)
     read = [_read(label, row) for row, label in enumerate(labels)]
     if len(read) > MAX_LABELS:
         expected = f"at most {MAX_LABELS}, one for each key"
-        raise InputError("labels", expected, found=f"{len(read)}")
+        raise InputError("codebook", expected, found=f"{len(read)}")
     for field in ("name", "key"):
         values = [getattr(label, field) for label in read]
         for row, value in enumerate(values):
             if value and value in values[:row]:
                 expected = f"labels with different {field}s"
-                raise InputError("labels", expected, found=f"{value!r} twice", row=row)
+                raise InputError("codebook", expected, found=f"{value!r} twice", row=row)
     free = iter([key for key in KEYS if key not in {label.key for label in read}])
     return tuple(label if label.key else replace(label, key=next(free)) for label in read)
 
@@ -75,24 +75,24 @@ def _read(label: Any, row: int) -> Label:
         unknown = set(label) - set(Label.__dataclass_fields__)
         if unknown or "name" not in label:
             expected = f"mappings with {', '.join(Label.__dataclass_fields__)}"
-            raise InputError("labels", expected, dict(label), row=row)
+            raise InputError("codebook", expected, dict(label), row=row)
         label = Label(**label)
 
     read = label if isinstance(label, Label) else Label(label)
     expected = "names, keys, definitions and lists of examples, all of text"
     if not isinstance(read.examples, list | tuple):
-        raise InputError("labels", expected, label, row=row)
+        raise InputError("codebook", expected, label, row=row)
     texts = [read.name, read.key, read.definition, *read.examples]
     if not all(isinstance(text, str) and replace_surrogates(text) == text for text in texts):
-        raise InputError("labels", expected, label, row=row)
+        raise InputError("codebook", expected, label, row=row)
 
     name = spell_name(read.name)
     if not 0 < len(name) <= MAX_NAME:
-        raise InputError("labels", f"names of 1 to {MAX_NAME} characters", read.name, row=row)
+        raise InputError("codebook", f"names of 1 to {MAX_NAME} characters", read.name, row=row)
 
     key = read.key.lower()
     if key and (len(key) != 1 or key not in KEYS):
-        raise InputError("labels", "of keys that are one letter or digit", read.key, row=row)
+        raise InputError("codebook", "of keys that are one letter or digit", read.key, row=row)
     return replace(read, name=name, key=key, examples=tuple(read.examples))
 
 
@@ -107,7 +107,7 @@ def check_new_codebook(labels: tuple[Label, ...]) -> None:
         if is_absent(label.name):
             remedy = 'choose another name, such as "no label fits"'
             expected = "names that do not stand for a missing value"
-            raise InputError("labels", expected, label.name, remedy, row=row)
+            raise InputError("codebook", expected, label.name, remedy, row=row)
 
 
 def as_json(labels: tuple[Label, ...]) -> list[dict[str, Any]]:

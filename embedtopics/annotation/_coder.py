@@ -115,6 +115,10 @@ class LanguageModelCoder:
         self.prompt = "\n\n".join(part for part in parts if part)
         self.prompt_hash = mark_of(self.prompt + USER)
 
+    def __repr__(self) -> str:
+        """Return the model and the labels."""
+        return f"LanguageModelCoder({self.model!r}, {len(self.names)} labels)"
+
     def code(
         self, texts: Any, *, retry_unlabelled: bool = False, show_progress: bool | None = None
     ) -> Coding:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
 from embedtopics._utils.checks import checked_between
 from embedtopics.annotation._codebook import KINDS, MULTILABEL, as_json
@@ -250,18 +251,23 @@ def _ratio(hits: int, n: int) -> tuple[float, float, float, int]:
     return hits / n, float(low), float(high), n
 
 
-def classifier(state: StudyState, method: str | None, options: dict[str, Any]) -> TextClassifier:
+def classifier(state: StudyState, estimator: TextClassifier | None) -> TextClassifier:
     """Return a classifier fitted to all labels except those of the test texts."""
+    pairs = state.records.pairs
+    if estimator is None:
+        estimator = TextClassifier(method="frozen" if pairs else "auto")
+    if not isinstance(estimator, TextClassifier):
+        remedy = 'pass et.TextClassifier(method="frozen")'
+        raise InputError("estimator", "an unfitted TextClassifier", estimator, remedy)
     labelled = {k: v for k, v in state.labelled().items() if k not in state.records.test}
     names, labels = state.records.names, list(labelled.values())
     y, names, decisions = without_rare_labels(labels, names, state.is_multilabel)
     if not names:
         expected = "labels of at least one text outside the test part"
         raise InputError("labels", expected, found="none", remedy="label more texts")
-    pairs, head = state.records.pairs, KINDS[state.kind]
-    method = method or ("frozen" if pairs else "auto")
-    options = {"head": head, "classes": names, "method": method, "pairs": pairs, **options}
-    model = TextClassifier(**options).fit([state.texts.text(key) for key in labelled], y)
+    model: TextClassifier = clone(estimator)
+    model.set_params(head=KINDS[state.kind], classes=names, pairs=pairs)
+    model.fit([state.texts.text(key) for key in labelled], y)
     model.decisions_ += decisions
     return model
 

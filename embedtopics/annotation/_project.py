@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from embedtopics._utils.checks import checked_choice
-from embedtopics._utils.display import spell_count
+from embedtopics._utils.display import Displayed, spell_count
 from embedtopics.annotation import _estimates
 from embedtopics.annotation._answers import Records
 from embedtopics.annotation._codebook import (
@@ -37,6 +37,7 @@ from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.errors import InputError
 from embedtopics.inference import shares
 from embedtopics.inference.results import PredictedLabel
+from embedtopics.protocols import RandomState
 from embedtopics.results import Decision, Exported
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ MAX_NOTE = 10_000
 """Characters of a note."""
 
 
-class AnnotationProject:
+class AnnotationProject(Displayed):
     """An annotation study: people label texts, a model learns, and estimated shares stay valid.
 
     Texts come from two streams. *Count* texts are drawn at random. *Teach* texts are picked by an
@@ -63,8 +64,8 @@ class AnnotationProject:
     Parameters
     ----------
     corpus : Corpus, or any input of `Corpus`
-    labels : sequence of str, Label or mapping, or mapping of name to definition; optional
-        The codebook, in the order of an ordinal scale. Optional for an existing study.
+    codebook : sequence of str, Label or mapping, or mapping of name to definition; or None
+        The labels, in the order of an ordinal scale; None for an existing study.
     folder : path
         Folder of ``journal.sqlite``. Labels are stored with the hashes of their texts, so they
         survive changes of the corpus. A ``journal.jsonl`` of a former version is copied into it.
@@ -72,16 +73,24 @@ class AnnotationProject:
         One label a text, any number of labels, one of an ordered scale (lowest first), or labelled
         parts of the text. For "spans", the model and the shares use the labels that occur in a
         text.
+    pairs : bool
+        Whether each text is two, as in a `Corpus` of two text columns (``text=["claim", "post"]``):
+        stance, entailment, duplicates. An existing study knows it.
     encoder : str, path, Encoder or ndarray of shape (n_rows, n_dimensions)
         An encoder, or one vector for each row of the corpus.
     strategy : {"uncertainty", "diversity", "random"}
         Picks the *teach* texts. Except for "random", a study starts with texts that are far from
         each other.
-    design : StudyDesign, optional
-        Fixed when the study begins.
-    pairs : bool
-        Whether each text is two, as in a `Corpus` of two text columns (``text=["claim", "post"]``):
-        stance, entailment, duplicates. An existing study knows it.
+    teach : float
+        Share of the texts that the strategy picks. The other texts, the *count* stream, are drawn
+        at random; shares and quality are estimated from them.
+    n_test : int
+        Count texts that no model learns from; at most a tenth of all texts.
+    overlap : float
+        Share of the texts that every annotator labels.
+    random_state : int, Generator or None
+        Seed of the random order of the texts. An existing study keeps `teach`, `n_test`, `overlap`
+        and its seed, and refuses other values of them.
 
     Attributes
     ----------
@@ -91,7 +100,7 @@ class AnnotationProject:
     kind : str
         The kind of labels.
     design : StudyDesign
-        The design, fixed when the study began.
+        `teach`, `n_test`, `overlap` and `random_state`, fixed when the study began.
     codebook : tuple of Label
     decisions : tuple of Decision
         A copied journal of a former version, labelled texts that left the corpus, rows with equal
@@ -121,20 +130,30 @@ class AnnotationProject:
     def __init__(
         self,
         corpus: Any,
-        labels: Any,
+        codebook: Any,
         folder: str | os.PathLike[str],
-        kind: str | None = None,
         *,
+        kind: str | None = None,
+        pairs: bool = False,
         encoder: Any = "all-MiniLM-L6-v2",
         strategy: str = "uncertainty",
-        design: StudyDesign | None = None,
-        pairs: bool = False,
+        teach: float = 0.5,
+        n_test: int = 50,
+        overlap: float = 0.0,
+        random_state: RandomState = 0,
     ) -> None:
         # All arguments are checked before a folder is created.
         checked_choice(strategy, "strategy", STRATEGIES)
+        if codebook is not None:
+            codebook = read_labels(codebook)
+        chosen: dict[str, Any] = {
+            "teach": teach,
+            "n_test": n_test,
+            "overlap": overlap,
+            "random_state": random_state,
+        }
+        design = StudyDesign(**chosen).checked()
         texts = StudyTexts(Corpus.of(corpus))
-        codebook = None if labels is None else read_labels(labels)
-        design = None if design is None else design.checked()
         if kind is not None:
             checked_choice(kind, "kind", KINDS)
 
@@ -149,7 +168,6 @@ class AnnotationProject:
 
             vectors = texts.encode(encoder, has_pairs)
             if not journal.events:
-                design = design or StudyDesign().checked()
                 _begin(journal, texts, codebook, design, labels_kind=kind or "single", pairs=pairs)
 
             records = Records(journal.events)
@@ -168,11 +186,36 @@ class AnnotationProject:
         self.codebook = records.labels
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str], corpus: Any, **options: Any) -> Self:
-        """Open an existing study with the corpus that it was begun with."""
-        if not Path(folder).is_dir():
-            raise InputError("folder", "the folder of a study", os.fspath(folder))
-        return cls(corpus, None, folder, **options)
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        corpus: Any,
+        *,
+        encoder: Any = "all-MiniLM-L6-v2",
+        strategy: str = "uncertainty",
+    ) -> Self:
+        """Open an existing study with the corpus that it was begun with.
+
+        Parameters
+        ----------
+        folder : path
+        corpus : Corpus, or any input of `Corpus`
+        encoder : str, path, Encoder or ndarray of shape (n_rows, n_dimensions)
+        strategy : {"uncertainty", "diversity", "random"}
+
+        Returns
+        -------
+        AnnotationProject
+
+        Raises
+        ------
+        InputError
+            The folder is not that of a study.
+        """
+        if not isinstance(folder, str | os.PathLike) or not Path(folder).is_dir():
+            remedy = "load(folder, corpus) opens one; AnnotationProject(...) begins one"
+            raise InputError("folder", "the folder of a study", folder, remedy)
+        return cls(corpus, None, folder, encoder=encoder, strategy=strategy)
 
     def __enter__(self) -> Self:
         return self
@@ -367,17 +410,25 @@ class AnnotationProject:
 
         return len(new)
 
-    def classifier(self, method: str | None = None, **options: Any) -> TextClassifier:
+    def classifier(self, estimator: TextClassifier | None = None) -> TextClassifier:
         """Return a text classifier fitted to all labels but rare ones and those of test texts.
 
         Parameters
         ----------
-        method : {"auto", "frozen", "few_shot", "fine_tune"}, optional
-            By default "auto", or "frozen" for pairs.
-        **options
-            Parameters of `embedtopics.TextClassifier`.
+        estimator : TextClassifier, optional
+            An unfitted classifier, which stays as it is; by default one of the method "auto", or
+            "frozen" for pairs. Its head, classes and pairs are those of the study.
+
+        Returns
+        -------
+        TextClassifier
+
+        Raises
+        ------
+        InputError
+            No text outside the test part has a label.
         """
-        return _estimates.classifier(self.state, method, options)
+        return _estimates.classifier(self.state, estimator)
 
     def measurement(self) -> Measurement:
         """Return the count labels with predictions of all distinct texts.
@@ -423,6 +474,14 @@ class AnnotationProject:
         """Return Krippendorff's alpha of the annotators, and the texts that they disagree on."""
         return _estimates.agreement(self.state)
 
+    def _summary(self) -> str:
+        progress = self.progress()
+        names = ", ".join(self.state.records.names)
+        return (
+            f"{names}; {progress['labelled']:,} of {progress['texts']:,} texts labelled, "
+            f"{progress['sample']:,} of them in the random sample"
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each text and annotator.
 
@@ -441,7 +500,7 @@ class AnnotationProject:
         values = [_estimates.plain_labels(labelled.get(key), self.kind) for key in keys]
         return pd.Series(values, index=self.corpus.index, dtype=object, name="label")
 
-    def export(self, path: str | os.PathLike[str]) -> Exported:
+    def export(self, out: str | os.PathLike[str]) -> Exported:
         """Write `to_frame` to a .csv, .parquet or .jsonl file.
 
         In a .csv file, "|" separates the labels of a text. For `datasets`, use
@@ -450,11 +509,11 @@ class AnnotationProject:
         frame = self.to_frame()
         if "spans" in frame:
             frame["spans"] = frame["spans"].map(json.dumps)
-        if self.state.is_multilabel and Path(path).suffix in (".csv", ".tsv"):
+        if self.state.is_multilabel and Path(out).suffix in (".csv", ".tsv"):
             frame["label"] = [one if one is None else "|".join(one) for one in frame["label"]]
-        return write_table(frame, os.fspath(path), name="labels")
+        return write_table(frame, os.fspath(out), name="labels")
 
-    def export_journal(self, path: str | os.PathLike[str]) -> Path:
+    def export_journal(self, out: str | os.PathLike[str]) -> Path:
         """Write the journal as lines of JSON, to read it or to keep it in a repository.
 
         Every event is a line with its time and a digest, which depends on all lines before it. A
@@ -462,7 +521,7 @@ class AnnotationProject:
         """
         with self.state.lock:
             rows = self.state.journal.rows()
-        return write_lines(rows, path)
+        return write_lines(rows, out)
 
     def progress(self) -> dict[str, int]:
         """Return the numbers of distinct texts by status.
@@ -489,7 +548,7 @@ def _begin(
 ) -> None:
     """Write the header of a new study."""
     if codebook is None:
-        raise InputError("labels", "given for a new study", None)
+        raise InputError("codebook", "given for a new study", None)
     check_new_codebook(codebook)
     order = count_order(texts.keys, int(design.random_state or 0))
     n_test = min(design.n_test, len(texts) // 10)
@@ -504,17 +563,21 @@ def _check_unchanged(
     records: Records,
     codebook: tuple[Label, ...] | None,
     kind: str | None,
-    design: StudyDesign | None,
+    design: StudyDesign,
 ) -> None:
     """Refuse arguments that differ from the study in the folder."""
     same = "that of the study in the folder"
     if codebook is not None and codebook != records.labels:
         names = [label.name for label in codebook]
-        raise InputError("labels", f"{same}, {list(records.names)}", names, "leave labels out")
+        raise InputError("codebook", f"{same}, {list(records.names)}", names, "pass None")
     if kind is not None and kind != records.kind:
         raise InputError("kind", f"{same}, {records.kind!r}", kind)
-    if design is not None and design != records.design:
-        raise InputError("design", same, design, f"leave it out for {records.design}")
+
+    # A default is not told from an argument, and stands for what the study has.
+    for name, value in vars(design).items():
+        recorded = getattr(records.design, name)
+        if value not in (recorded, getattr(StudyDesign, name)):
+            raise InputError(name, f"{same}, {recorded}", value, "leave it out")
 
 
 def _decisions(state: StudyState) -> tuple[Decision, ...]:

@@ -21,7 +21,7 @@ from embedtopics.annotation._codebook import as_json, checked_annotator
 from embedtopics.annotation._estimates import N_FURTHER
 from embedtopics.annotation._project import AnnotationProject
 from embedtopics.annotation._topics import SheetStudy
-from embedtopics.errors import EmbedTopicsError
+from embedtopics.errors import EmbedTopicsError, InputError
 from embedtopics.inference import shares as measured_shares
 
 log = logging.getLogger(__name__)
@@ -196,12 +196,24 @@ def _number(value: float) -> float | None:
 
 
 def serve(
-    study: AnnotationProject, *, annotator: str = "annotator", port: int = 0
+    project: AnnotationProject, *, annotator: str = "annotator", port: int = 0
 ) -> AnnotationServer:
     """Return a server of the labelling page; its `run` serves until an interrupt.
 
-    It listens on this machine only, on a free port if `port` is 0. It answers requests of its own
-    page that know the token in its address, `url`; `close` ends it.
+    It listens on this machine only. It answers requests of its own page that know the token in its
+    address, `url`; `close` ends it.
+
+    Parameters
+    ----------
+    project : AnnotationProject
+    annotator : str
+        Name of the person who labels.
+    port : int
+        0 for a free port.
+
+    Returns
+    -------
+    AnnotationServer
 
     Raises
     ------
@@ -210,4 +222,7 @@ def serve(
     MissingExtraError
         The extra `page` is not installed.
     """
-    return AnnotationServer(study, annotator, port)
+    if not isinstance(project, AnnotationProject):
+        remedy = "make one: et.AnnotationProject(corpus, codebook, folder)"
+        raise InputError("project", "an AnnotationProject", project, remedy)
+    return AnnotationServer(project, annotator, port)

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from embedtopics._utils.checks import checked_count, is_whole, resolve_seed
-from embedtopics.annotation._codebook import Label, StudyDesign, permanent_numbers
+from embedtopics._utils.fitted import FittedTopics, result_of
+from embedtopics.annotation._codebook import Label, permanent_numbers
 from embedtopics.annotation._project import AnnotationProject
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.errors import InputError
@@ -55,7 +56,7 @@ class TopicStudy(AnnotationProject):
 
 
 def code_topic(
-    result: TopicResult,
+    result: FittedTopics,
     topics: int | str | Sequence[int | str],
     folder: str | os.PathLike[str],
     *,
@@ -72,7 +73,7 @@ def code_topic(
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
     topics : int, str, or sequence of these
         The topics that belong to the concept, by id or name.
     folder : path
@@ -93,6 +94,7 @@ def code_topic(
     InputError
         There is no such topic, or there are fewer texts than `n_texts`.
     """
+    result = result_of(result)
     ids = _topic_ids(result, topics)
     concept = concept or " or ".join(result.topics[topic_id].name for topic_id in ids)
     strata = _strata(result, ids)
@@ -118,8 +120,14 @@ def code_topic(
         folder,
         encoder=np.asarray(result.embeddings[documents]),
         strategy="random",
-        design=StudyDesign(teach=0.0, n_test=0, random_state=seed),
+        teach=0.0,
+        n_test=0,
+        random_state=seed,
     )
+    if study.design.random_state != seed:
+        study.close()
+        expected = f"that of the study in the folder, {study.design.random_state}"
+        raise InputError("random_state", expected, seed)
 
     study.result = result
     study.topics = ids
@@ -158,13 +166,23 @@ class SheetStudy(AnnotationProject):
     key: pd.DataFrame  # of all sheets, by question
     question_of: dict[str, str]  # by the key of its text
 
-    def label(self, key: str, labels: str | Sequence[str] = (), **options: Any) -> None:
+    def label(
+        self,
+        key: str,
+        labels: str | Sequence[str] = (),
+        *,
+        by: str = "annotator",
+        unsure: bool = False,
+        note: str = "",
+        stream: str | None = None,
+        spans: Sequence[tuple[str, int, int]] = (),
+    ) -> None:
         """Record an answer, the number of an option; see `AnnotationProject.label`."""
         n_options = int(self.key["n_options"].get(self.question_of.get(key), len(self.codebook)))
         names = [labels] if isinstance(labels, str) else labels
         if any(name.isdecimal() and int(name) > n_options for name in names):
             raise InputError("labels", f"an option, 1 to {n_options}", labels)
-        super().label(key, labels, **options)
+        super().label(key, labels, by=by, unsure=unsure, note=note, stream=stream, spans=spans)
 
     def scores(self) -> tuple[SheetScore, ...]:
         """Return the score of each sheet that has answers, see `evaluation.score_sheet`."""
@@ -205,7 +223,9 @@ def ask(sheets: Sequence[Sheet], folder: str | os.PathLike[str]) -> SheetStudy:
         folder,
         encoder=np.ones((len(prompts), 1), dtype=np.float32),
         strategy="random",
-        design=StudyDesign(teach=0.0, n_test=0, overlap=1.0),
+        teach=0.0,
+        n_test=0,
+        overlap=1.0,
     )
     ids = study.state.texts.documents.ids
     study.key, study.question_of = key, dict(zip(study.keys, ids, strict=True))

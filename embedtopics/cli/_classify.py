@@ -238,7 +238,7 @@ def annotate(
 
     folder = file.with_suffix(".study") if folder is None else folder
     corpus = Corpus(file, text, id)
-    with AnnotationProject(corpus, codes, folder, kind, encoder=encoder, pairs=pairs) as study:
+    with AnnotationProject(corpus, codes, folder, kind=kind, pairs=pairs, encoder=encoder) as study:
         for other in merge or ():
             show.say(f"{study.merge(other):,} new answers from {other}.", soft_wrap=True)
         if report is not None:

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 import pytest
 
 from embedtopics import AnnotationProject
-from embedtopics.annotation import StudyDesign
 from tests.report.conftest import browser  # noqa: F401
 
 NAMES = ["fruit", "train", "chess"]
@@ -17,8 +16,8 @@ def begin(toy, tmp_path):
     texts, vectors, _ = toy
     opened = []
 
-    def begin(labels=NAMES, folder="study", corpus=texts, encoder=vectors, **options):
-        study = AnnotationProject(corpus, labels, tmp_path / folder, encoder=encoder, **options)
+    def begin(codebook=NAMES, folder="study", corpus=texts, encoder=vectors, **options):
+        study = AnnotationProject(corpus, codebook, tmp_path / folder, encoder=encoder, **options)
         opened.append(study)
         return study
 
@@ -54,4 +53,4 @@ def full_disk(study):
     connection.execute(f"PRAGMA max_page_count = {most}")
 
 
-small = StudyDesign(n_test=5)
+small = {"n_test": 5}

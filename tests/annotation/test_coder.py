@@ -107,7 +107,7 @@ def test_an_answer_in_other_code_points_is_the_label():
         coder = LanguageModelCoder(codebook, endpoint=server.url, model="m")
         assert coder.code(["one"]).labels.tolist() == ["caf\u00e9"]
         assert coder.code(["two"]).labels.tolist() == ["the noir"]
-    with refuses("labels", row=1):
+    with refuses("codebook", row=1):
         LanguageModelCoder(["fruit", "None"], endpoint=server.url, model="m")
 
 
@@ -165,7 +165,7 @@ def test_labels_of_a_model_are_never_gold(begin):
     with serving(answer) as server:
         labels = coder_at(server.url).code(TEXTS).labels
     study = begin()
-    with refuses("labels"):
+    with refuses("codebook"):
         study.label(study.next().key, labels["a"])
     gold = pd.Series(["fruit", "train", None, "fruit", None], labels.index, dtype=object)
     with refuses("gold", row=4):

@@ -131,7 +131,7 @@ def test_an_interrupted_write_is_undone_when_the_study_is_opened(begin, truth, t
     mine = begin(folder="mine")
     with pytest.raises(InputError, match="open that study once"):
         mine.merge(tmp_path / "killed")
-    again = begin(labels=None, folder="killed")
+    again = begin(codebook=None, folder="killed")
     assert len(again.to_frame()) == 3
     assert mine.merge(tmp_path / "killed") == 3
 
@@ -399,7 +399,7 @@ def test_the_beginning_of_a_line_is_left_out_with_a_word(begin, toy, tmp_path, t
     lines = [line.replace('["a"]', '["fruit"]') for line in lines_of()]
     lines[0] = json.dumps({"n": 0, "time": "", "event": "study", **header}) + "\n"
     path = written(tmp_path, "".join(lines) + tail)
-    study = begin(labels=None)
+    study = begin(codebook=None)
     names = [decision.name for decision in study.decisions]
     assert names == ["converted", *["torn"] * bool(tail), "gone"]
     assert len(study.to_frame()) == 1  # of three answers to one text, the last was undone
@@ -446,7 +446,7 @@ def test_an_answer_of_no_label_stops_the_copy(begin, tmp_path, label):
     path = written(tmp_path, content.replace('["fruit"]', f'["{label}"]'))
     content = path.read_text()
     with pytest.raises(CorruptFileError, match=r"line 2 of journal.jsonl"):
-        begin(labels=None)
+        begin(codebook=None)
     assert [one.name for one in path.parent.iterdir()] == [path.name]
     assert path.read_text() == content
 
@@ -492,7 +492,7 @@ def test_an_export_is_plain_lines_and_opens_as_the_same_study(begin, truth, tmp_
     assert [json.loads(line)["digest"] for line in lines] == [digest for _, digest in rows]
     (tmp_path / "again").mkdir()
     (tmp_path / "journal.jsonl").rename(tmp_path / "again" / "journal.jsonl")
-    again = begin(labels=None, folder="again")
+    again = begin(codebook=None, folder="again")
     pd.testing.assert_frame_equal(again.to_frame(), frame)
     assert again.state.journal.rows() == rows
 

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from scipy.stats import hypergeom
 
-from embedtopics.annotation import StudyDesign
 from embedtopics.annotation._estimates import recall_test
 from embedtopics.annotation._loop import STRATEGIES, Pool
 from embedtopics.inference import shares as measured_shares
@@ -54,7 +53,7 @@ def test_strategies_return_different_candidates_and_need_no_model(pool, strategy
 
 @pytest.mark.parametrize("teach", [0.0, 0.25, 0.5, 1.0])
 def test_streams_are_mixed_as_stated_and_the_test_part_is_not_taught(begin, truth, teach):
-    study = begin(design=StudyDesign(teach=teach, n_test=9))
+    study = begin(teach=teach, n_test=9)
     given = code(study, truth, 60)
     n_taught = sum(text.stream == "teach" for text in given)
     assert n_taught == round(60 * teach)
@@ -77,16 +76,15 @@ def test_the_sample_is_the_same_whatever_is_taught(begin, truth):
 
 
 def test_the_random_strategy_is_random_from_the_first_text(begin, truth):
-    design = StudyDesign(teach=1.0)
-    other = code(begin(design=design), truth, 6)
-    texts = code(begin(design=design, strategy="random", folder="other"), truth, 6)
+    other = code(begin(teach=1.0), truth, 6)
+    texts = code(begin(teach=1.0, strategy="random", folder="other"), truth, 6)
     assert [text.key for text in texts] != [text.key for text in other]
     assert not {text.key for text in texts} <= {text.key for text in other}
 
 
 @pytest.mark.parametrize("kind", ["single", "several", "ordinal"])
 def test_the_model_learns_and_shares_hold_the_truth(begin, truth, kind):
-    study = begin(kind=kind, design=StudyDesign(n_test=10))
+    study = begin(kind=kind, n_test=10)
     code(study, truth, 80)
     study.loop.learn()
     guess = np.array(NAMES)[study.loop.probabilities.argmax(axis=1)]
@@ -103,7 +101,7 @@ def test_the_model_learns_and_shares_hold_the_truth(begin, truth, kind):
 
 
 def test_nothing_is_estimated_from_nothing(begin):
-    study = begin(design=StudyDesign(teach=1.0))
+    study = begin(teach=1.0)
     with refuses("count texts"):
         measured_shares(study)
     study.label(study.next().key, "fruit")
@@ -111,7 +109,7 @@ def test_nothing_is_estimated_from_nothing(begin):
 
 
 def test_one_label_alone_can_be_counted(begin, truth):
-    study = begin(["yes", "no"], design=StudyDesign(teach=0.0))
+    study = begin(["yes", "no"], teach=0.0)
     for _ in range(30):
         study.label(study.next().key, "no")
     share = {one.name: one for one in measured_shares(study)}["yes"]
@@ -131,7 +129,7 @@ def test_the_recall_test_by_hand():
 
 @pytest.mark.parametrize(("kind", "level"), [("single", "nominal"), ("ordinal", "ordinal")])
 def test_annotators_who_differ(begin, truth, kind, level):
-    study = begin(design=StudyDesign(teach=0.0, overlap=1.0), kind=kind)
+    study = begin(teach=0.0, overlap=1.0, kind=kind)
     first = code(study, truth, 20, by="Ada")
     second = [study.next(by="Bo") for _ in range(1)]
     assert second[0].key in {text.key for text in first}
@@ -150,7 +148,7 @@ def test_annotators_who_differ(begin, truth, kind, level):
 
 
 def test_annotators_of_spans_agree_by_words(begin):
-    study = begin(design=StudyDesign(teach=0.0, overlap=1.0), kind="spans")
+    study = begin(teach=0.0, overlap=1.0, kind="spans")
     rng = np.random.default_rng(0)
     ratings = {name: ([], []) for name in NAMES}
     for _ in range(12):

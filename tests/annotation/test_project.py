@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics import AnnotationProject, Corpus
-from embedtopics.annotation import Label, StudyDesign
+from embedtopics import AnnotationProject, Corpus, TextClassifier
+from embedtopics.annotation import Label
 from embedtopics.annotation._codebook import permanent_numbers
-from tests.annotation.conftest import code, full_disk
+from tests.annotation.conftest import NAMES, code, full_disk
 from tests.factories import each, refuses
 
 
@@ -21,7 +21,7 @@ def test_answers_are_there_when_the_study_is_opened_again(begin, truth):
     study.label(given[1].key, "chess", unsure=True, note="or fruit? <b>")
     frame = study.to_frame()
     study.close()
-    again = begin(labels=None)
+    again = begin(codebook=None)
     pd.testing.assert_frame_equal(again.to_frame(), frame)
     assert frame["label"].isna().sum() == 1 and frame.loc[1, "note"] == "or fruit? <b>"
     assert [label.key for label in again.codebook] == ["1", "2", "3"]
@@ -45,7 +45,7 @@ def test_a_full_disk_loses_only_what_it_refused(begin, truth):
     assert len(study.to_frame()) == 2
     study.label(text.key, "fruit", note="x" * 10_000)
     study.close()
-    assert len(begin(labels=None).to_frame()) == 3
+    assert len(begin(codebook=None).to_frame()) == 3
 
 
 def test_undo_brings_back_the_text_and_what_was_said_before(begin, truth):
@@ -62,7 +62,7 @@ def test_undo_brings_back_the_text_and_what_was_said_before(begin, truth):
     assert study.undo() == second and study.next() != first
     assert study.undo().key == first.key and study.undo() is None
     study.close()
-    assert begin(labels=None).to_frame()["annotator"].tolist() == ["other"]
+    assert begin(codebook=None).to_frame()["annotator"].tolist() == ["other"]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_undo_brings_back_the_text_and_what_was_said_before(begin, truth):
     ],
 )  # fmt: skip
 def test_codebooks_that_cannot_be_worked_with(begin, labels, row, tmp_path):
-    with refuses("labels", row=row):
+    with refuses("codebook", row=row):
         begin(labels)
     assert not (tmp_path / "study").exists()
 
@@ -88,7 +88,7 @@ def test_a_label_has_one_spelling(begin):
     study.label(study.next().key, "cafe\u0301 noir ")
     study.label(study.next().key, ["caf\u00e9\u00a0noir"])
     study.close()
-    again = begin(labels=["caf\u00e9 noir", "tea"])
+    again = begin(codebook=["caf\u00e9 noir", "tea"])
     assert again.labels().dropna().unique().tolist() == ["caf\u00e9 noir"]
 
 
@@ -119,7 +119,14 @@ def test_labels_get_keys_that_are_free(begin):
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    each(kind=["pairs", "several"], design=[StudyDesign(teach=0.2)], labels=[["a", "b"]]),
+    each(
+        kind=["pairs", "several"],
+        teach=[0.2],
+        n_test=[3],
+        overlap=[0.5],
+        random_state=[8],
+        codebook=[["a", "b"]],
+    ),
 )
 def test_a_study_stays_what_it_was(begin, parameter, value):
     begin().close()
@@ -133,7 +140,7 @@ def test_a_study_stays_what_it_was(begin, parameter, value):
 )
 def test_designs_that_are_refused(begin, parameter, value):
     with refuses(parameter):
-        begin(design=StudyDesign(**{parameter: value}))
+        begin(**{parameter: value})
 
 
 def test_answers_that_are_refused_leave_no_trace(begin):
@@ -173,7 +180,7 @@ def test_labels_stay_with_their_texts_when_the_corpus_changes(begin, toy, truth)
     gone = before.index[0]
     kept = np.flatnonzero(np.arange(len(texts)) != gone)[::-1]
     changed = [texts[row] for row in kept] + ["A new text."]
-    again = begin(labels=None, corpus=changed, encoder=np.vstack([vectors[kept], vectors[:1]]))
+    again = begin(codebook=None, corpus=changed, encoder=np.vstack([vectors[kept], vectors[:1]]))
     after = again.labels().dropna()
     assert {changed[row]: label for row, label in after.items()} == {
         texts[row]: label for row, label in before.items() if row != gone
@@ -230,7 +237,7 @@ def test_a_study_of_pairs_stays_one(begin, toy, tmp_path):
             study.label(key, "same" if themes[row] else "other")
     with AnnotationProject.load(tmp_path / "study", corpus, encoder=encoder) as study:
         np.testing.assert_allclose(study.state.vectors.matrix, expected, atol=1e-6)
-        model = study.classifier(encoder=encoder)
+        model = study.classifier(TextClassifier(encoder))
         assert model.pairs and model.method_ == "frozen"
         assert model.predict([(texts[0], texts[1])]) == model.predict([corpus.texts[0]])
     with begin(folder="single"):
@@ -251,3 +258,40 @@ def test_a_study_is_loaded_from_its_folder(begin, truth, tmp_path, toy):
         assert again.progress()["answered"] == 3
     with refuses("folder"):
         AnnotationProject.load(tmp_path / "nowhere", toy[0])
+
+
+def test_a_default_stands_for_the_design_that_the_study_has(begin):
+    begin(teach=0.2, n_test=3, overlap=0.5, random_state=8).close()
+    again = begin(codebook=None)
+    design = {"teach": 0.2, "n_test": 3, "overlap": 0.5, "random_state": 8}
+    assert vars(again.design) == design
+    again.close()
+
+    assert vars(begin(**design).design) == design  # the same values are accepted
+
+
+def test_a_study_shows_its_numbers_in_a_line(begin, truth):
+    study = begin(teach=0.0)
+    code(study, truth, 6)
+    shown = "fruit, train, chess; 6 of 135 texts labelled, 6 of them in the random sample"
+    assert repr(study) == f"AnnotationProject({shown})"
+    assert shown in study._repr_html_()
+
+
+def test_a_study_takes_an_unfitted_classifier(begin, truth):
+    study = begin(teach=0.0, n_test=0)
+    texts = code(study, truth, 30)
+    estimator = TextClassifier("lsa", class_weight="balanced")
+    model = study.classifier(estimator)
+
+    same = TextClassifier("lsa", classes=NAMES, class_weight="balanced")
+    same.fit([text.text for text in texts], [truth[text.text] for text in texts])
+    assert not hasattr(estimator, "head_")  # it stays as it is
+    np.testing.assert_allclose(
+        model.predict_proba([text.text for text in texts]),
+        same.predict_proba([text.text for text in texts]),
+        atol=1e-6,
+    )
+    with refuses("estimator") as refused:
+        study.classifier("frozen")
+    assert "pass et.TextClassifier(" in str(refused.value)

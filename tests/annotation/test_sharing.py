@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embedtopics import TextClassifier
 from embedtopics.annotation._codebook import checked_spans
 from embedtopics.errors import InputError
 from embedtopics.inference import shares
@@ -29,7 +30,7 @@ def test_spans_come_back_and_give_a_text_its_labels(begin):
     study = begin(kind="spans")
     last = mark(study)
     study.close()
-    again = begin(labels=None)
+    again = begin(codebook=None)
     frame = again.to_frame()
     assert frame["spans"].tolist() == [SPANS] * 3
     assert frame["label"].tolist() == [["fruit", "train"]] * 3
@@ -74,7 +75,7 @@ def test_spans_are_taken_where_no_two_share_a_character(spans):
 
 
 def test_texts_that_are_asked_for_come_next(begin, truth):
-    study = begin(design=small)
+    study = begin(**small)
     done = code(study, truth, 4)
     ids = [study.state.texts.documents.ids[place] for place in (50, 60)]
     assert study.queue([ids[0], study.keys[60], done[0].key]) == 3
@@ -87,7 +88,7 @@ def test_texts_that_are_asked_for_come_next(begin, truth):
 
 
 def test_answers_of_another_machine_are_taken_in_once(begin, truth, tmp_path):
-    mine, theirs = begin(design=small), begin(folder="theirs", design=small)
+    mine, theirs = begin(**small), begin(folder="theirs", **small)
     code(mine, truth, 6, by="ann")
     given = code(theirs, truth, 9, by="bea")
     theirs.label(given[0].key, "chess", by="bea")
@@ -109,7 +110,7 @@ def test_answers_of_another_machine_are_taken_in_once(begin, truth, tmp_path):
     mine.label(given[1].key, "fruit", by="ann")
     assert mine.merge(tmp_path / "theirs") == 0
     mine.close()
-    assert len(begin(labels=None, design=None).to_frame()) == len(frame)
+    assert len(begin(codebook=None).to_frame()) == len(frame)
 
 
 def test_what_cannot_be_merged_is_named(begin, truth, tmp_path):
@@ -122,11 +123,11 @@ def test_what_cannot_be_merged_is_named(begin, truth, tmp_path):
 
 
 def test_the_classifier_of_a_study_has_learned_from_all_but_the_test(begin, truth):
-    study = begin(design=small)
+    study = begin(**small)
     with refuses("labels"):
-        study.classifier("frozen")
+        study.classifier(TextClassifier(method="frozen"))
     code(study, truth, 40)
-    model = study.classifier(encoder="lsa")
+    model = study.classifier(TextClassifier("lsa", method="auto"))
     assert model.method_ == "frozen"  # nothing else is tried with an encoder that has no layers
     n_test = sum(study.to_frame()["test"])
     assert n_test and len(model.training_keys_) == 40 - n_test
@@ -142,10 +143,10 @@ def test_tables_of_pages_leave_out_what_is_empty():
 
 
 def test_labels_of_one_text_are_left_out_of_the_classifier_of_a_study(begin, truth):
-    study = begin([*NAMES, "rugby"], design=small)
+    study = begin([*NAMES, "rugby"], **small)
     last = code(study, truth, 40)[-1]
     study.label(last.key, "rugby")
-    model = study.classifier(encoder="lsa")
+    model = study.classifier(TextClassifier("lsa", method="auto"))
     is_test = study.to_frame().set_index("key")["test"]
     assert "rugby" not in model.classes_ and len(model.classes_) == 3
     assert len(model.training_keys_) == 40 - is_test.sum() - (not is_test[last.key])
@@ -156,7 +157,7 @@ def test_the_page_of_a_study_says_what_was_found(begin, truth, tmp_path):
     from embedtopics.report import write_report
 
     attack = "<script>alert(1)</script>"
-    study = begin([{"name": name, "definition": attack} for name in NAMES], design=small)
+    study = begin([{"name": name, "definition": attack} for name in NAMES], **small)
     page = write_report(study.report(), tmp_path / "new.html").read_text("utf-8")
     assert "0 of" in page and attack not in page and "Codebook" in page
     given = code(study, truth, 40, by="ann")

@@ -33,9 +33,10 @@ from embedtopics.classification._targets import (
     HEADS,
     LabelledTexts,
     aligned_labels,
-    balanced_weights,
     labelled_texts,
+    read_class_weights,
     read_targets,
+    read_text_weights,
     require_learnable,
 )
 from embedtopics.classification.results import RiskCoverage
@@ -80,8 +81,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         encoder read both as one text (a cross-encoder). Other methods are refused.
     classes : sequence, optional
         The classes in their order, the lowest first. Required for named ordinal classes.
-    class_weight : "balanced", optional
-        Give rare classes the same total weight as frequent ones.
+    class_weight : "balanced" or mapping of class to float, optional
+        "balanced" gives rare classes the same total weight as frequent ones. A mapping gives each
+        class its weight; classes that it leaves out weigh 1.
     calibration : {"temperature"}, optional
         Calibrate probabilities by temperature scaling (Guo et al. 2017) on texts that the head was
         not fitted on: by cross-fitting, or on the validation texts of "fine_tune". "few_shot"
@@ -122,7 +124,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         head: str = "softmax",
         pairs: bool = False,
         classes: Sequence[Any] | None = None,
-        class_weight: str | None = None,
+        class_weight: str | Mapping[Any, float] | None = None,
         calibration: str | None = "temperature",
         settings: TrainingSettings | Mapping[str, Any] | None = None,
         random_state: Any = 0,
@@ -142,6 +144,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X: Any,
         y: Any,
         *,
+        sample_weight: Any = None,
         validation: tuple[Any, Any] | None = None,
         out: str | os.PathLike[str] | None = None,
     ) -> Self:
@@ -155,6 +158,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             One label for each text. Texts with None or NaN are left out, and so are texts that
             occur with different labels, which `decisions_` names. "multilabel" takes a list
             of labels for each text, or a table of 0 and 1 with one column for each class.
+        sample_weight : array_like of shape (n_texts,), optional
+            Weight of each text in the fit of the head and in its calibration, from 0 up; for
+            "frozen" only. A weight of 2 counts as two rows with the text.
         validation : pair of texts and labels, optional
             "fine_tune" is measured on these texts, and keeps the weights that score best if there
             are at least 100, else the last. By default it holds out a tenth of the training texts.
@@ -177,6 +183,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for name, value in options.items():
             if self.method == "frozen" and value is not None:
                 raise InputError(name, 'left out for method="frozen", which trains no encoder')
+        if self.method != "frozen" and sample_weight is not None:
+            expected = f'left out for method="{self.method}"'
+            raise InputError("sample_weight", expected, remedy='use method="frozen"')
         if self.pairs and self.method not in ("frozen", "fine_tune"):
             raise InputError("method", '"frozen" or "fine_tune" for pairs', self.method)
 
@@ -184,14 +193,21 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.classes is None and self.head == "ordinal" and labelled.classes.dtype.kind == "U":
             expected = f"the classes in their order, such as {labelled.classes.tolist()}"
             raise InputError("classes", expected, None)
+
+        # Texts without weight are left out.
+        text_weights = None
+        if sample_weight is not None:
+            text_weights = read_text_weights(sample_weight, X, labelled.rows)
+            labelled = labelled.take(np.flatnonzero(text_weights > 0))
+            text_weights = text_weights[text_weights > 0]
         require_learnable(labelled)
 
         seed = resolve_seed(self.random_state)
-        class_weights = balanced_weights(labelled, self.class_weight)
+        class_weights = read_class_weights(labelled, self.class_weight, text_weights)
         self.classes_ = labelled.classes
 
         if self.method == "frozen":
-            result = self._fit_frozen(labelled, class_weights, seed)
+            result = self._fit_frozen(labelled, class_weights, seed, text_weights)
             self.method_ = "frozen"
         else:
             from embedtopics.classification._training import fit_trained
@@ -207,7 +223,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.decisions_ = (*labelled.notes, *result.decisions)
         self.training_report_ = result.report
         self.calibration_ = calibrate(
-            self.calibration, self.head, self.left_out_scores_, self.left_out_codes_
+            self.calibration,
+            self.head,
+            self.left_out_scores_,
+            self.left_out_codes_,
+            text_weights,
         )
 
         self.training_keys_ = keys_of(labelled.texts)
@@ -215,7 +235,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _fit_frozen(
-        self, labelled: LabelledTexts, class_weights: Float64Array | None, seed: int
+        self,
+        labelled: LabelledTexts,
+        class_weights: Float64Array | None,
+        seed: int,
+        text_weights: Float64Array | None = None,
     ) -> FittedHead:
         texts = labelled.texts
         codes = labelled.codes
@@ -227,12 +251,16 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         vectors = self._vectors(texts)
         folds = grouped_folds(codes, near_duplicates(texts, vectors), n_folds_for(codes), seed)
         weights = sample_weights(codes, class_weights)
+        if text_weights is not None:
+            weights = text_weights if weights is None else weights * text_weights
 
         strength = DEFAULT_STRENGTH
         scores = np.empty((0, 0))
         if len(np.unique(folds)) > 1:
-            strength, scores = cross_fit(self.head, vectors, codes, folds, weights)
-        head = fit_head(self.head, vectors, codes, strength, weights)
+            strength, scores = cross_fit(
+                self.head, vectors, codes, folds, weights, text_weights=text_weights
+            )
+        head = fit_head(self.head, vectors, codes, strength, weights, text_weights=text_weights)
 
         message = f"Cross-validation chose C = {strength:g} for the head."
         decision = Decision("classification", "strength", strength, message)

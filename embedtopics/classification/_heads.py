@@ -87,20 +87,36 @@ def log_loss(
 
 
 def fit_head(
-    kind: str, vectors: Any, codes: Int64Array, strength: float, weights: Float64Array | None = None
+    kind: str,
+    vectors: Any,
+    codes: Int64Array,
+    strength: float,
+    weights: Float64Array | None = None,
+    *,
+    text_weights: Float64Array | None = None,
 ) -> LinearHead:
-    """Fit a head by penalized maximum likelihood; `codes` (n,), or 0 and 1 (n, n_classes)."""
-    return _Fitter(kind, vectors, codes, weights, np.float64).fit(strength)
+    """Fit a head by penalized maximum likelihood; `codes` (n,), or 0 and 1 (n, n_classes).
+
+    `weights` are those of the texts in the loss. By `text_weights`, the part of these that is not
+    due to classes, a text counts as several texts in the scale of the vectors, too.
+    """
+    return _Fitter(kind, vectors, codes, weights, text_weights, np.float64).fit(strength)
 
 
 class _Fitter:
     """Fit heads of one kind to the same texts, each started from the previous solution."""
 
     def __init__(
-        self, kind: str, vectors: Any, codes: Int64Array, weights: Float64Array | None, dtype: Any
+        self,
+        kind: str,
+        vectors: Any,
+        codes: Int64Array,
+        weights: Float64Array | None,
+        text_weights: Float64Array | None,
+        dtype: Any,
     ) -> None:
         self.kind, self.codes, self.weights = kind, codes, weights
-        X, self.mean, self.factor = _scaled(vectors)
+        X, self.mean, self.factor = _scaled(vectors, text_weights)
         self.X = X.astype(dtype)
         self.models: dict[int, Any] = {}
         self.guess: Float64Array | None = None
@@ -153,10 +169,18 @@ def _blas() -> Any:
     return ThreadpoolController()
 
 
-def _scaled(vectors: Any) -> tuple[Any, Float64Array, float]:
+def _scaled(
+    vectors: Any, text_weights: Float64Array | None = None
+) -> tuple[Any, Float64Array, float]:
     """Center vectors and scale their total variance to 1, so that strengths are comparable."""
-    mean = np.asarray(vectors.mean(axis=0, dtype=np.float64)).ravel()
-    variance = float(row_dots(vectors, vectors).mean() - mean @ mean)
+    squares = row_dots(vectors, vectors)
+    if text_weights is None:
+        mean = np.asarray(vectors.mean(axis=0, dtype=np.float64)).ravel()
+        variance = float(squares.mean() - mean @ mean)
+    else:
+        shares = text_weights / text_weights.sum()
+        mean = np.asarray(vectors.T @ shares, dtype=np.float64).ravel()
+        variance = float(shares @ squares - mean @ mean)
     factor = 1.0 / np.sqrt(variance) if variance > 1e-12 else 1.0
     if isinstance(vectors, np.ndarray):
         return (np.asarray(vectors, dtype=np.float64) - mean) * factor, mean, factor
@@ -223,15 +247,18 @@ def cross_fit(
     folds: Int32Array,
     weights: Float64Array | None = None,
     strengths: tuple[float, ...] = STRENGTHS,
+    *,
+    text_weights: Float64Array | None = None,
 ) -> tuple[float, Float64Array]:
     """Return the best strength and the scores of left-out texts, (n_texts, n_outputs)."""
     n_outputs = codes.shape[1] if codes.ndim == 2 else int(codes.max()) + 1
     fitters = {}
     for fold in np.unique(folds).tolist():
         rows = np.flatnonzero(folds != fold)
-        of_rows = None if weights is None else weights[rows]
+        in_loss = None if weights is None else weights[rows]
+        in_scale = None if text_weights is None else text_weights[rows]
         # Single precision: the best strength does not depend on the last digits.
-        fitters[fold] = _Fitter(kind, vectors[rows], codes[rows], of_rows, np.float32)
+        fitters[fold] = _Fitter(kind, vectors[rows], codes[rows], in_loss, in_scale, np.float32)
     best, best_strength, best_scores, n_worse = np.inf, strengths[0], np.empty((0, 0)), 0
     for strength in strengths:
         scores = np.full((len(codes), n_outputs - (kind == "ordinal")), -30.0)
@@ -358,14 +385,22 @@ class Calibration:
         return probabilities(self.head, scores / self.temperature)
 
 
-def calibrate(kind: str | None, head: str, scores: Float64Array, codes: Int64Array) -> Calibration:
+def calibrate(
+    kind: str | None,
+    head: str,
+    scores: Float64Array,
+    codes: Int64Array,
+    text_weights: Float64Array | None = None,
+) -> Calibration:
     """Learn the temperature that minimizes the log loss of left-out texts."""
     if kind is None or not len(scores):
         return Calibration(head)
     from scipy.optimize import minimize_scalar
 
     solution = minimize_scalar(
-        lambda t: log_loss(head, scores / np.exp(t), codes), bounds=(-4, 4), method="bounded"
+        lambda t: log_loss(head, scores / np.exp(t), codes, text_weights),
+        bounds=(-4, 4),
+        method="bounded",
     )
     return Calibration(head, float(np.exp(solution.x)))
 

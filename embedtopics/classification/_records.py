@@ -19,7 +19,7 @@ class ClassifierParameters(Record):
     method: Method
     head: Literal["softmax", "ordinal", "multilabel"]
     pairs: bool = False
-    class_weight: Literal["balanced"] | None
+    class_weight: Literal["balanced"] | list[tuple[str | int | float | bool, float]] | None
     calibration: Literal["temperature"] | None
     training: dict[str, Any] | None
     random_state: Seed

@@ -152,6 +152,10 @@ def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
         name = str(start) if isinstance(start, (str, os.PathLike)) else resolve_encoder(start).name
 
     parameters = {name: getattr(model, name) for name in _PARAMETERS}
+    if isinstance(model.class_weight, Mapping):  # keys of JSON would be texts
+        keys = np.array(list(model.class_weight)).tolist()
+        values = [float(weight) for weight in model.class_weight.values()]
+        parameters["class_weight"] = list(zip(keys, values, strict=True))
     parameters["training"] = settings_mapping(model.settings) or None
     if not isinstance(parameters["random_state"], (int, type(None))):
         parameters["random_state"] = None
@@ -179,6 +183,8 @@ def read_classifier(path: Path, encoder: Any) -> tuple[dict[str, Any], dict[str,
     about, arrays = read_folder(path, KIND, ClassifierRecord)
     parameters: dict[str, Any] = {**about.parameters.model_dump(), "classes": about.order}
     parameters["settings"] = recorded_settings(parameters.pop("training"))
+    if isinstance(about.parameters.class_weight, list):
+        parameters["class_weight"] = dict(about.parameters.class_weight)
     kind = about.parameters.head
     classes = np.array(about.classes)
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_choice
+from embedtopics._utils.checks import checked_choice, is_number
 from embedtopics._utils.display import spell_count
-from embedtopics.corpus._alignment import align_values
+from embedtopics.corpus._alignment import align_values, as_series
 from embedtopics.corpus._classes import read_class, read_classes, with_types_of
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.encoders._base import check_texts
@@ -170,19 +170,54 @@ def without_rare_labels(
     return targets, common, decisions
 
 
-def class_counts(labelled: LabelledTexts) -> Int64Array:
-    """Return the number of texts of each class, (n_classes,)."""
-    if labelled.codes.ndim == 2:
-        return np.asarray(labelled.codes.sum(axis=0))
-    return np.bincount(labelled.codes, minlength=len(labelled.classes))
+def class_counts(
+    labelled: LabelledTexts, text_weights: Float64Array | None = None
+) -> npt.NDArray[Any]:
+    """Return the number, or the sum of the weights, of the texts of each class, (n_classes,)."""
+    codes = labelled.codes
+    if codes.ndim == 2:
+        return np.asarray(codes.sum(axis=0) if text_weights is None else text_weights @ codes)
+    return np.bincount(codes, text_weights, minlength=len(labelled.classes))
 
 
-def balanced_weights(labelled: LabelledTexts, class_weight: str | None) -> Float64Array | None:
+def read_class_weights(
+    labelled: LabelledTexts, class_weight: Any, text_weights: Float64Array | None = None
+) -> Float64Array | None:
     """Return the weight of each class, (n_classes,), or None for equal weights."""
-    if checked_choice(class_weight, "class_weight", (None, "balanced")) is None:
+    if class_weight is None:
         return None
-    counts = class_counts(labelled).astype(np.float64)
-    return np.asarray(counts.sum() / (len(counts) * np.maximum(counts, 1)))
+    if isinstance(class_weight, Mapping):
+        return _mapped_weights(class_weight, labelled.classes)
+    checked_choice(class_weight, "class_weight", (None, "balanced"))
+    counts = class_counts(labelled, text_weights).astype(np.float64)
+    return np.asarray(counts.sum() / (len(counts) * np.where(counts > 0, counts, 1.0)))
+
+
+def _mapped_weights(class_weight: Mapping[Any, Any], classes: npt.NDArray[Any]) -> Float64Array:
+    """Return the weights of a mapping; classes that it leaves out weigh 1."""
+    names = classes.tolist()
+    weights = np.ones(len(names))
+    for name, weight in class_weight.items():
+        name = _python_value(name)
+        if name not in names:
+            raise InputError("class_weight", f"of the classes {', '.join(map(repr, names))}", name)
+        if not is_number(weight) or not 0 < weight < np.inf:
+            raise InputError("class_weight", "of positive numbers", weight)
+        weights[names.index(name)] = weight
+    return weights
+
+
+def read_text_weights(sample_weight: Any, X: Any, rows: Int64Array) -> Float64Array:
+    """Return the weights of some rows, (n_rows,)."""
+    expected = "one weight for each text, from 0 up"
+    values = as_series(sample_weight, X, "sample_weight", expected).to_numpy(
+        dtype=np.float64, na_value=np.nan
+    )
+    wrong = ~((values >= 0) & (values < np.inf))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InputError("sample_weight", expected, float(values[row]), row=row)
+    return np.asarray(values[rows])
 
 
 def label_conflicts(texts: Sequence[str], y: Any) -> pd.DataFrame:

@@ -165,7 +165,7 @@ def test_labels_of_a_model_are_never_gold(begin):
     with serving(answer) as server:
         labels = coder_at(server.url).code(TEXTS).labels
     study = begin()
-    with refuses("codebook"):
+    with refuses("labels"):
         study.label(study.next().key, labels["a"])
     gold = pd.Series(["fruit", "train", None, "fruit", None], labels.index, dtype=object)
     with refuses("gold", row=4):

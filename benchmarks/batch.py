@@ -84,7 +84,7 @@ def measure(options: Options) -> dict[str, Any]:
                     sys.executable, "-m", "embedtopics", "batch", "assign",
                     str(folder / "data.parquet"), "--model", str(folder / "model"), "--out",
                     str(folder / f"{runner}{n_workers}"), "--vectors", "vector",
-                    "--workers", str(n_workers), "--runner", runner,
+                    "--n-workers", str(n_workers), "--runner", runner,
                 ]  # fmt: skip
                 with _timed() as run:
                     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

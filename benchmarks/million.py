@@ -27,13 +27,13 @@ __all__ = ["measure", "render"]
 
 SIZES = (int(os.environ.get("MILLION", 1_000_000)),)
 """Documents; MILLION=250000 makes it fewer."""
-WAYS = {"--student 20000": ("--student", "20000")}
+WAYS = {"--distill 20000": ("--distill", "20000")}
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
 def measure(options: Options) -> dict[str, Any]:
     """Run the command once for each size and way."""
-    sizes, ways = ((2_000,), {"--student 500": ("--student", "500")}) if options.quick else (
+    sizes, ways = ((2_000,), {"--distill 500": ("--distill", "500")}) if options.quick else (
         SIZES, WAYS,
     )  # fmt: skip
     runs = []
@@ -75,7 +75,7 @@ def _run(file: Path, arguments: tuple[str, ...]) -> dict[str, Any]:
         out = Path(name) / "results"
         command = [
             sys.executable, "-m", "embedtopics", "topics", str(file), "--text", "text", "--out",
-            str(out), "--replicates", "0", *arguments,
+            str(out), "--n-replicates", "0", *arguments,
         ]  # fmt: skip
         environment = {**os.environ, "EMBEDTOPICS_CACHE": str(Path(name) / "cache")}
         load, began = os.getloadavg()[0], time.perf_counter()

@@ -40,7 +40,7 @@ def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     demo = pd.read_csv(demo_path(), keep_default_na=False)
     demo.to_csv(folder / "articles.csv", index=False)
-    command = "embedtopics topics {0}/articles.csv --encoder lsa --replicates 3 --out {0}/results"
+    command = "embedtopics topics {0}/articles.csv --encoder lsa --n-replicates 3 --out {0}/results"
     done = run(f"{command.format(folder)} --text text --time date --group source")
     assert done.exit_code == 0, done.output
     return folder / "results"

@@ -8,10 +8,10 @@ from typer import Option
 from embedtopics.cli._batch import app as batch_app
 from embedtopics.cli._classify import annotate
 from embedtopics.cli._classify import app as classify_app
-from embedtopics.cli._edit import add, edit, export, label, verify
+from embedtopics.cli._edit import edit, export, extend, verify
 from embedtopics.cli._errors import Commands
-from embedtopics.cli._evaluate import compare, evaluate, evaluate_encoder, report
-from embedtopics.cli._pretrain import pretrain, tokens
+from embedtopics.cli._evaluate import compare_encoders, evaluate, evaluate_encoders
+from embedtopics.cli._pretrain import pretrain, tokenizer_report
 from embedtopics.cli._probe import probe
 from embedtopics.cli._questions import (
     by_group,
@@ -22,33 +22,54 @@ from embedtopics.cli._questions import (
     keyness,
     over_time,
 )
+from embedtopics.cli._report import report
 from embedtopics.cli._search import app as index_app
-from embedtopics.cli._search import search, search_eval, serve
-from embedtopics.cli._study import study
-from embedtopics.cli._topics import demo, inspect, resolution, topics
-from embedtopics.cli._train import app as train_app
+from embedtopics.cli._search import search, serve
+from embedtopics.cli._study import run_plan
+from embedtopics.cli._topics import demo, inspect, recluster, topics
+from embedtopics.cli._train import train
 from embedtopics.cli._vectors import app as cache_app
 from embedtopics.cli._vectors import embed
+
+PANELS = {
+    "First steps": (demo, inspect, topics, index_app, search),
+    "Ask a results folder": (
+        over_time, by_group, effects, hierarchy, find, keyness, concordance,
+    ),
+    "Judge and share": (evaluate, verify, report, export, run_plan),
+    "Change topics": (recluster, edit, extend),
+    "Labels and shares": (annotate, classify_app),
+    "Search": (serve,),
+    "Encoders": (
+        embed, compare_encoders, evaluate_encoders, train, pretrain, probe, tokenizer_report,
+        cache_app,
+    ),
+    "Large files": (batch_app,),
+}  # fmt: skip
+"""The commands under the headings of the help text."""
+
+GROUPS = {"batch": batch_app, "cache": cache_app, "classify": classify_app, "index": index_app}
 
 app = Commands(
     name="embedtopics",
     help="Embed texts, find their topics, search, classify and evaluate them.",
+    epilog=(
+        "Start: embedtopics demo; then embedtopics topics FILE --out results; then open "
+        "results/report.html."
+    ),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (
-    add, annotate, by_group, compare, concordance, demo, edit, effects, embed, evaluate,
-    evaluate_encoder, export, find, hierarchy, inspect, keyness, label, over_time, pretrain, probe,
-    report, resolution, search, search_eval, serve, study, tokens, topics, verify,
-):  # fmt: skip
-    app.command()(command)
-app.add_typer(batch_app, name="batch")
-app.add_typer(cache_app, name="cache")
-app.add_typer(classify_app, name="classify")
-app.add_typer(index_app, name="index")
-app.add_typer(train_app, name="train")
+for panel, commands in PANELS.items():
+    for command in commands:
+        if isinstance(command, Commands):
+            [name] = [name for name, group in GROUPS.items() if group is command]
+            app.add_typer(command, name=name, rich_help_panel=panel)
+        else:
+            app.command(rich_help_panel=panel)(command)
 
 
 def _show_version(value: bool) -> None:

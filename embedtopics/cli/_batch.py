@@ -1,144 +1,180 @@
-"""``embedtopics batch``: large files in shards, on several processes or on a Ray cluster."""
+"""``batch``: large files in shards, on several processes or on a Ray cluster."""
 
-import functools
-import inspect
-from collections.abc import Callable
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from embedtopics.cli import _options as opt
 from embedtopics.cli._display import print_lines, print_notes, say, spell_seconds
 from embedtopics.cli._errors import Commands
-from embedtopics.cli._options import GroupColumn, IdColumn, TimeColumn, with_parameters
 from embedtopics.errors import InputError
+
+if TYPE_CHECKING:
+    from embedtopics.batch.results import BatchPlan, BatchReport
 
 app = Commands(
     help="Process large files in shards; an interrupted run resumes where it stopped.",
     no_args_is_help=True,
 )
 
+Files = Annotated[list[str], Argument(help="parquet, jsonl, csv or tsv files, or patterns.")]
+OutParts = Annotated[Path, Option(help="Folder for the parts; reads as one parquet table.")]
 Text = Annotated[str, Option(help="Column of texts.")]
+Encoder = Annotated[str, Option(help="A checkpoint, or a folder of a static encoder.")]
 Model = Annotated[Path, Option(help="Folder of a saved model.")]
 Classifier = Annotated[Path, Option(help="Folder of a saved classifier.")]
-Encoder = Annotated[str, Option(help="A checkpoint, or a folder of a static encoder.")]
 Vectors = Annotated[str | None, Option(help="Column of vectors, used instead of the encoder.")]
+Workers = Annotated[int, Option(min=1, help="Processes of one thread.")]
+Runner = Annotated[str, Option(help="processes or ray.")]
+Address = Annotated[str | None, Option(help="Address of a Ray cluster.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Print the plan, and stop.")]
 
 
-def _run(
-    job: Any,
-    names: dict[str, str | None],
-    index: Path | None = None,
-    *,
-    files: Annotated[list[str], Argument(help="parquet, jsonl, csv or tsv files, or patterns.")],
-    out: Annotated[Path, Option(help="Folder for the parts; reads as one parquet table.")],
-    n_workers: Annotated[int, Option("--workers", min=1, help="Processes of one thread.")] = 1,
-    runner: Annotated[str, Option(help="processes or ray.")] = "processes",
-    address: Annotated[str | None, Option(help="Address of a Ray cluster.")] = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Print the plan, and stop.")] = False,
+@app.command()
+def embed(
+    files: Files,
+    encoder: Encoder,
+    out: OutParts,
+    text: Text = "text",
+    id: opt.IdColumn = None,
+    n_workers: Workers = 1,
+    runner: Runner = "processes",
+    address: Address = None,
+    dry_run: DryRun = False,
 ) -> None:
-    """Plan or run a batch, print its report, and build a search index if one is named."""
-    from embedtopics.batch._manifest import make_manifest
-    from embedtopics.batch._rows import Columns
-    from embedtopics.batch._run import plan_batch, run_batch
+    """Write the vectors of texts."""
+    from embedtopics import batch
 
-    columns = Columns(**{key: name for key, name in names.items() if name is not None})
-    manifest = make_manifest(files)
-    if dry_run:
-        plan = plan_batch(job, manifest, out, columns=columns, n_workers=n_workers)
-        print_lines({
-            "shards": f"{plan.n_shards:,} ({plan.n_shards_to_do:,} remain)",
-            "rows": f"{plan.n_rows:,} ({plan.n_rows_to_do:,} remain)",
-            "disk": f"{plan.n_bytes / 1e6:,.0f} MB or less, {plan.n_bytes_free / 1e6:,.0f} free",
-            "time": f"about {spell_seconds(plan.seconds)}, estimated from the first rows",
-        })  # fmt: skip
-        return
-    report = run_batch(
-        job, manifest, out, columns=columns, n_workers=n_workers, runner=runner, address=address
-    )
-    say(str(report), markup=False)
-    if report.n_failed:
-        failures = report.to_frame().head(20)
-        print_notes(
-            f"{row.file}, shard {row.shard} ({row.n:,} rows from {row.first_row:,}): {row.reason}"
-            for row in failures.itertuples()
+    _print(
+        batch.embed(
+            encoder, files, out, text=text, id=id, n_workers=n_workers, runner=runner,
+            address=address, dry_run=dry_run,
         )
-        raise InputError(f"{report.n_failed:,} shards failed; run again to retry them")
-    if index is not None:
-        from embedtopics.batch._index import build_index
+    )  # fmt: skip
 
-        built = build_index(job, manifest, out, index, columns=columns)
+
+@app.command()
+def assign(
+    files: Files,
+    model: Model,
+    out: OutParts,
+    text: Text = "text",
+    id: opt.IdColumn = None,
+    vectors: Vectors = None,
+    n_workers: Workers = 1,
+    runner: Runner = "processes",
+    address: Address = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Write the topics of texts, with memberships and novelty."""
+    from embedtopics import batch
+
+    _print(
+        batch.assign(
+            model, files, out, text=text, id=id, vectors=vectors, n_workers=n_workers,
+            runner=runner, address=address, dry_run=dry_run,
+        )
+    )  # fmt: skip
+
+
+@app.command()
+def count(
+    files: Files,
+    model: Model,
+    out: OutParts,
+    text: Text = "text",
+    time: opt.TimeColumn = None,
+    group: opt.GroupColumn = None,
+    every: Annotated[str, Option(help="Period: day, week, month, quarter, year.")] = "month",
+    vectors: Vectors = None,
+    n_workers: Workers = 1,
+    runner: Runner = "processes",
+    address: Address = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Count the rows and terms of each topic by period and group."""
+    from embedtopics import batch
+
+    _print(
+        batch.count(
+            model, files, out, every=every, text=text, time=time, group=group, vectors=vectors,
+            n_workers=n_workers, runner=runner, address=address, dry_run=dry_run,
+        )
+    )  # fmt: skip
+
+
+@app.command()
+def classify(
+    files: Files,
+    classifier: Classifier,
+    out: OutParts,
+    text: Text = "text",
+    id: opt.IdColumn = None,
+    n_workers: Workers = 1,
+    runner: Runner = "processes",
+    address: Address = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Write the classes of texts, with their probabilities."""
+    from embedtopics import batch
+
+    _print(
+        batch.classify(
+            classifier, files, out, text=text, id=id, n_workers=n_workers, runner=runner,
+            address=address, dry_run=dry_run,
+        )
+    )  # fmt: skip
+
+
+@app.command()
+def index(
+    files: Files,
+    encoder: Encoder,
+    out: OutParts,
+    index: Annotated[Path, Option(help="Folder of the search index.")],
+    text: Text = "text",
+    id: opt.IdColumn = None,
+    time: opt.TimeColumn = None,
+    group: opt.GroupColumn = None,
+    n_workers: Workers = 1,
+    runner: Runner = "processes",
+    address: Address = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Write the vectors of texts that have none yet, and build a search index from them."""
+    from embedtopics import batch
+    from embedtopics.batch.results import BatchPlan
+
+    built = batch.index(
+        encoder, files, out, index=index, text=text, id=id, time=time, group=group,
+        n_workers=n_workers, runner=runner, address=address, dry_run=dry_run,
+    )  # fmt: skip
+    if isinstance(built, BatchPlan):
+        _print(built)
+    else:
         say(f"{len(built):,} documents are in {index}.", markup=False)
 
 
-def _command(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Add a command with the options of a run, and those of the function that makes its job."""
-    of_make, of_run = (
-        inspect.signature(one, eval_str=True).parameters.values() for one in (make, _run)
-    )
-    shared = [one for one in of_run if one.kind is one.KEYWORD_ONLY]
+def _print(done: BatchReport | BatchPlan) -> None:
+    """Print a plan, or a report; shards that failed are an error."""
+    from embedtopics.batch.results import BatchPlan
 
-    @functools.wraps(make)
-    def run(**values: Any) -> None:
-        run_options = {one.name: values.pop(one.name) for one in shared}
-        _run(*make(**values), **run_options)
-
-    app.command()(with_parameters(run, [*of_make, *shared]))
-    return make
-
-
-@_command
-def embed(encoder: Encoder, text: Text = "text", id: IdColumn = None) -> Any:
-    """Write the vectors of texts."""
-    from embedtopics.batch._jobs import EmbedTexts
-
-    return EmbedTexts(encoder), {"text": text, "id": id}
-
-
-@_command
-def assign(model: Model, text: Text = "text", id: IdColumn = None, vectors: Vectors = None) -> Any:
-    """Write the topics of texts, with memberships and novelty."""
-    from embedtopics.batch._jobs import AssignTopics
-
-    return AssignTopics(model), {"text": text, "id": id, "vectors": vectors}
-
-
-@_command
-def count(
-    model: Model,
-    text: Text = "text",
-    time: TimeColumn = None,
-    group: GroupColumn = None,
-    every: Annotated[str, Option(help="Period: day, week, month, quarter, year.")] = "month",
-    vectors: Vectors = None,
-) -> Any:
-    """Count the rows and terms of each topic by period and group."""
-    from embedtopics.batch._jobs import CountTopics
-
-    columns = {"text": text, "time": time, "group": group, "vectors": vectors}
-    return CountTopics(model, every), columns
-
-
-@_command
-def classify(classifier: Classifier, text: Text = "text", id: IdColumn = None) -> Any:
-    """Write the classes of texts, with their probabilities."""
-    from embedtopics.batch._jobs import ClassifyTexts
-
-    return ClassifyTexts(classifier), {"text": text, "id": id}
-
-
-@_command
-def index(
-    encoder: Encoder,
-    index: Annotated[Path, Option(help="Folder of the search index.")],
-    text: Text = "text",
-    id: IdColumn = None,
-    time: TimeColumn = None,
-    group: GroupColumn = None,
-) -> Any:
-    """Write the vectors of texts, and build a search index from them."""
-    from embedtopics.batch._jobs import EmbedTexts
-    from embedtopics.retrieval.storage._checks import check_target
-
-    check_target(index, False)
-    return EmbedTexts(encoder), {"text": text, "id": id, "time": time, "group": group}, index
+    if isinstance(done, BatchPlan):
+        free = f"{done.n_bytes_free / 1e6:,.0f} free"
+        print_lines({
+            "shards": f"{done.n_shards:,} ({done.n_shards_to_do:,} remain)",
+            "rows": f"{done.n_rows:,} ({done.n_rows_to_do:,} remain)",
+            "disk": f"{done.n_bytes / 1e6:,.0f} MB or less, {free}",
+            "time": f"about {spell_seconds(done.seconds)}, estimated from the first rows",
+        })  # fmt: skip
+        return
+    say(str(done), markup=False)
+    if done.n_failed:
+        print_notes(
+            f"{row.file}, shard {row.shard} ({row.n:,} rows from {row.first_row:,}): {row.reason}"
+            for row in done.to_frame().head(20).itertuples()
+        )
+        raise InputError(f"{done.n_failed:,} shards failed; run again to retry them")

@@ -1,4 +1,4 @@
-"""``classify``: train and evaluate classifiers, estimate prevalence; ``annotate``: label texts."""
+"""``classify``: train and evaluate classifiers, estimate shares; ``annotate``: label texts."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from embedtopics.corpus._corpus import Corpus
 
 app = Commands(
-    help="Classify texts, evaluate classifiers, and estimate the prevalence of classes.",
+    help="Classify texts, evaluate classifiers, and estimate the shares of classes.",
     no_args_is_help=True,
 )
 
 ModelFolder = Annotated[Path, Argument(help="Folder that classify train wrote.")]
-LabelColumn = Annotated[str, Option(help="Column of labels; cells may be empty.")]
+LabelsColumn = Annotated[str, Option(help="Column of labels; cells may be empty.")]
 
 
 @app.command()
 def train(
     file: opt.DocumentsFile,
     out: Annotated[Path, Option(help="Folder for the classifier.")],
-    label: LabelColumn = "label",
+    labels: LabelsColumn = "label",
     text: opt.TextColumn = None,
     encoder: opt.Checkpoint = "all-MiniLM-L6-v2",
     method: Annotated[str, Option(help="frozen, few_shot, fine_tune or auto.")] = "frozen",
@@ -47,7 +47,7 @@ def train(
     from embedtopics.classification._storage import KIND
 
     check_output_folder(out, KIND)
-    texts, y = _labelled(file, text, label)
+    texts, y = _labelled(file, text, labels)
     order: Any = None
     if classes is not None:
         order = opt.names_in(classes)
@@ -60,7 +60,7 @@ def train(
     show.say(f"{len(model.training_keys_):,} labelled texts, {len(model.classes_)} classes: "
                   f"{names}", soft_wrap=True)  # fmt: skip
     show.print_notes([decision.message for decision in model.decisions_])
-    show.say(f"Written to {out}; next: embedtopics classify report {out} TEST --train {file}",
+    show.say(f"Written to {out}; next: embedtopics classify evaluate {out} TEST --train {file}",
                   soft_wrap=True)  # fmt: skip
 
 
@@ -84,23 +84,23 @@ def predict(
 
 
 @app.command()
-def report(
+def evaluate(
     model: ModelFolder,
     file: opt.DocumentsFile,
     train: Annotated[Path, Option(readable=False, help="Training texts, for the baselines.")],
-    label: LabelColumn = "label",
+    labels: LabelsColumn = "label",
     text: opt.TextColumn = None,
     out: Annotated[Path | None, Option(help="Page (.html) or table (.csv).")] = None,
 ) -> None:
     """Evaluate a classifier on labelled texts that were not in its training set."""
     from embedtopics import report
-    from embedtopics.classification import evaluate
+    from embedtopics.classification import evaluate as evaluate_classifier
     from embedtopics.classification._classifier import TextClassifier
     from embedtopics.corpus._table_files import write_table
 
     show.check_target(out, (*show.PAGE, *show.TABLE))
-    loaded, learned = TextClassifier.load(model), _labelled(train, text, label)
-    evaluation = evaluate(loaded, _labelled(file, text, label), learned)
+    loaded, learned = TextClassifier.load(model), _labelled(train, text, labels)
+    evaluation = evaluate_classifier(loaded, _labelled(file, text, labels), learned)
     loaded.save(model)  # records this use of the test set
     if out is not None and out.suffix.lower() in show.PAGE:
         report.write_report(evaluation, out, tables=_tables(loaded, *learned))
@@ -132,10 +132,12 @@ def _tables(model: TextClassifier, texts: list[str], y: list[Any]) -> dict[str, 
 
 
 @app.command()
-def prevalence(
+def shares(
     model: ModelFolder,
     file: opt.DocumentsFile,
-    label: Annotated[str | None, Option(help="Labels of a random sample of rows.")] = None,
+    gold: Annotated[
+        str | None, Option(help="Column of labels that people gave to a random sample of rows.")
+    ] = None,
     by: Annotated[str | None, Option(help="Column of groups or dates.")] = None,
     every: Annotated[str, Option(help="year, quarter, month, week or day.")] = "year",
     text: opt.TextColumn = None,
@@ -145,21 +147,26 @@ def prevalence(
     out: opt.OutTable = None,
     figure: opt.OutFigure = None,
 ) -> None:
-    """Estimate the prevalence of each class, corrected by labels of a random sample."""
+    """Estimate the share of each class, corrected by labels of a random sample.
+
+    Without --gold the shares are adjusted by the errors in training, which holds where texts of a
+    class are the same in the file as in training.
+    """
     from embedtopics import plots
     from embedtopics.classification import adjusted_shares
     from embedtopics.classification._classifier import TextClassifier
     from embedtopics.corpus._corpus import Corpus
-    from embedtopics.inference import Measurement, shares
+    from embedtopics.inference import Measurement
+    from embedtopics.inference import shares as estimate_shares
 
     show.check_outputs(out, figure)
     corpus = Corpus(file, text, time=time, group=group)
     classifier = TextClassifier.load(model)
-    if label is None:
+    if gold is None:
         estimates = adjusted_shares(classifier, corpus, by, every=every)
     else:
-        gold = _labels(corpus, label)
-        estimates = shares(Measurement.from_classifier(classifier, corpus, gold), by, every=every)
+        labelled = Measurement.from_classifier(classifier, corpus, _labels(corpus, gold, "gold"))
+        estimates = estimate_shares(labelled, by, every=every)
     show.write_outputs(out, estimates.to_frame, figure, lambda: plots.shares(estimates))
     _print_shares(estimates, width)
 
@@ -183,30 +190,35 @@ def _print_shares(estimates: Any, width: float | None) -> None:
     show.print_notes([decision.message for decision in estimates.decisions])
 
 
-def _labelled(file: Path, text: str | None, label: str) -> tuple[list[str], list[Any]]:
+def _labelled(file: Path, text: str | None, labels: str) -> tuple[list[str], list[Any]]:
     """Return the texts of a file and their labels, None if a text has none."""
     from embedtopics.corpus._corpus import Corpus
 
     corpus = Corpus(file, text)
-    return list(corpus.texts), _labels(corpus, label)
+    return list(corpus.texts), _labels(corpus, labels)
 
 
-def _labels(corpus: Corpus, label: str) -> list[Any]:
-    if label not in corpus.metadata.columns:
+def _labels(corpus: Corpus, column: str, option: str = "labels") -> list[Any]:
+    if column not in corpus.metadata.columns:
         columns = ", ".join(map(str, corpus.metadata.columns)) or "none"
-        raise InputError("label", f"a column of the file: {columns}", label)
-    values = corpus.metadata[label].tolist()
+        raise InputError(option, f"a column of the file: {columns}", column)
+    values = corpus.metadata[column].tolist()
     return [None if isinstance(value, str) and not value.strip() else value for value in values]
 
 
 def annotate(
     file: opt.DocumentsFile,
-    labels: Annotated[str | None, Option(help='Labels of a new study: "gender,other".')] = None,
+    codebook: Annotated[
+        str | None,
+        Option(
+            help='Labels of a new project: "gender,other"; or a JSON list of labels with name, '
+            "key, definition and examples."
+        ),
+    ] = None,
     text: opt.TextColumn = None,
     id: opt.IdColumn = None,
-    folder: Annotated[Path | None, Option(help="Folder of the study; default: FILE.study.")] = None,
-    codebook: Annotated[
-        Path | None, Option(help="JSON list of labels with name, key, definition, examples.")
+    folder: Annotated[
+        Path | None, Option(help="Folder of the project; default: FILE.study.")
     ] = None,
     kind: Annotated[str | None, Option(help="single, several, ordinal or spans.")] = None,
     pairs: Annotated[bool, Option("--pairs", help="Two texts: --text claim,post.")] = False,
@@ -214,42 +226,38 @@ def annotate(
     annotator: Annotated[str, Option(help="Name of the annotator.")] = "annotator",
     port: Annotated[int, Option(help="Port; 0 for a free one.")] = 0,
     merge: Annotated[
-        list[Path] | None, Option(help="Folder of a study whose answers are merged first.")
+        list[Path] | None, Option(help="Folder of a project whose answers are merged first.")
     ] = None,
-    report: Annotated[Path | None, Option(help="Write a report (.html) on the study.")] = None,
 ) -> None:
     """Label texts on a local page while a model learns."""
-    from embedtopics._utils.folders import parse_json, read_regular
     from embedtopics._utils.local_server import require_server
     from embedtopics.annotation import serve
     from embedtopics.annotation._project import AnnotationProject
     from embedtopics.corpus._corpus import Corpus
 
-    show.check_target(report, show.PAGE, "--report")
-    if report is None:
-        require_server()
+    require_server()
 
-    codes: Any = None if labels is None else opt.names_in(labels)
-    if codebook is not None:
-        try:
-            codes = parse_json(read_regular(codebook))
-        except (OSError, ValueError) as error:
-            raise InputError("codebook", "a file of JSON", codebook, str(error)) from error
-
+    codes = None if codebook is None else _codes(codebook)
     folder = file.with_suffix(".study") if folder is None else folder
     corpus = Corpus(file, text, id)
     with AnnotationProject(corpus, codes, folder, kind=kind, pairs=pairs, encoder=encoder) as study:
         for other in merge or ():
             show.say(f"{study.merge(other):,} new answers from {other}.", soft_wrap=True)
-        if report is not None:
-            from embedtopics.report import write_report
-
-            write_report(study.report(), report)
-            show.say(f"Written to {report}.", soft_wrap=True)
-            return
-
         server = serve(study, annotator=annotator, port=port)
         show.print_notes([note.message for note in (*corpus.notes, *study.decisions)])
         show.say(f"Labels go to {folder}.", soft_wrap=True)
         show.run_server(server)
         show.say(f"{study.progress()['labelled']:,} texts are labelled.", soft_wrap=True)
+
+
+def _codes(codebook: str) -> Any:
+    """Return the labels of a codebook: names with commas, or those of a JSON file."""
+    from embedtopics._utils.folders import parse_json, read_regular
+
+    path = Path(codebook)
+    if path.suffix.lower() != ".json" and not path.is_file():
+        return opt.names_in(codebook)
+    try:
+        return parse_json(read_regular(path))
+    except (OSError, ValueError) as error:
+        raise InputError("codebook", "a file of JSON", codebook, str(error)) from error

@@ -174,7 +174,7 @@ def print_inspection(corpus: Corpus, inspection: Inspection, **options: bool) ->
         notes.append("Most texts are long: with --passages, a text can have several topics.")
     if inspection.seconds_to_encode > HOUR:
         notes.append(
-            "A static encoder takes minutes, and finds nearly as good topics: add --student 20000."
+            "A static encoder takes minutes, and finds nearly as good topics: add --distill 20000."
         )
     print_notes(notes, soft_wrap=False, **options)
 
@@ -237,11 +237,13 @@ def write_outputs(
 
 KIND = "embedtopics results folder"
 FORMAT = 1
-LABELS = "labels.csv"
+NAMES = "names.csv"
+FORMER_NAMES = "labels.csv"
+"""File of the names in folders of before; it counts as ours, and --names-from reads it."""
 CONTENT = {
     "report.html": "page to search, select and compare documents",
     "topics.csv": "the topics, one per row",
-    "labels.csv": "names of the topics; edit them, then run embedtopics label",
+    NAMES: "names of the topics; edit them, then run embedtopics edit --names-from",
     "documents.parquet": "every input row with its topic and map position",
     "terms.parquet": "the terms of every topic",
     "model": "the saved model, for embedtopics.TopicModel.load",
@@ -254,20 +256,22 @@ def is_results_folder(folder: Path) -> bool:
     return is_kind(folder, KIND)
 
 
-def check_results_folder(folder: Path, *, reads_labels: bool = False) -> None:
+def check_results_folder(folder: Path, *, reads_names: bool = False) -> None:
     """Refuse, before the work, a folder in which writing results would lose files."""
     if is_results_folder(folder):
-        ours = {"model", MANIFEST, *CONTENT}
+        ours = {"model", MANIFEST, FORMER_NAMES, *CONTENT}
         others = sorted(path.name for path in folder.iterdir() if path.name not in ours)
         if others:
             raise InputError(
                 f"{folder} also holds {others[0]}, which would be lost; move it, or choose another "
                 "folder with --out"
             )
-        if not reads_labels and LABELS in changed_files(folder):
+        edited = {NAMES, FORMER_NAMES}.intersection(changed_files(folder))
+        if edited and not reads_names:
+            file = folder / edited.pop()
             raise InputError(
-                f"{folder / LABELS} has edits that were not applied; run embedtopics label "
-                f"{folder} first, or delete the file"
+                f"{file} has edits that were not applied; run embedtopics edit {folder} "
+                f"--names-from {file} first, or delete the file"
             )
     check_output_folder(folder, KIND)
 
@@ -291,7 +295,7 @@ def write_results_folder(
     folder: Path,
     *,
     title: str | None = None,
-    labels: bytes | None = None,
+    names: bytes | None = None,
     rows: pd.DataFrame | None = None,
 ) -> None:
     """Write a folder of results atomically; `rows` are the assignments of a sampled fit."""
@@ -299,7 +303,7 @@ def write_results_folder(
     from embedtopics.report._report import write_report
     from embedtopics.topics._storage import write_result
     from embedtopics.topics._tables import export
-    from embedtopics.topics.editing._labels import write_labels
+    from embedtopics.topics.editing._names_file import write_names
 
     with replacing_folder(folder, KIND) as fresh:
         (fresh / "model").mkdir()
@@ -308,10 +312,10 @@ def write_results_folder(
             export(result, fresh / name, what=name.partition(".")[0])
         if rows is not None:
             write_table(rows, fresh / next(iter(SAMPLED)))
-        if labels is None:
-            write_labels(result, fresh / LABELS)
+        if names is None:
+            write_names(result, fresh / NAMES)
         else:
-            (fresh / LABELS).write_bytes(labels)
+            (fresh / NAMES).write_bytes(names)
         title = title or f"Topics of {result.corpus.source}"
         write_report(result, fresh / "report.html", title=title)
         write_manifest(fresh, KIND, FORMAT)

@@ -1,4 +1,4 @@
-"""Commands for a folder of results: ``edit``, ``label``, ``add``, ``export`` and ``verify``."""
+"""Commands for a folder of results: ``edit``, ``extend``, ``export`` and ``verify``."""
 
 from __future__ import annotations
 
@@ -15,48 +15,97 @@ from embedtopics.errors import InputError
 
 def edit(
     results: opt.ResultsFolder,
+    names_from: Annotated[
+        Path | None, Option(help="names.csv of RESULTS or a copy, with edited names.")
+    ] = None,
     merge: Annotated[list[str] | None, Option(help="Topics to merge: 3,5 (repeatable).")] = None,
-    remove: Annotated[list[str] | None, Option(help="Topics to remove: 2,9 (repeatable).")] = None,
     rename: Annotated[list[str] | None, Option(help='Name: "4=Elections" (repeatable).')] = None,
-    reassign: Annotated[
+    remove: Annotated[list[str] | None, Option(help="Topics to remove: 2,9 (repeatable).")] = None,
+    reduce_outliers: Annotated[
         str | None, Option(help="Assign outliers: graph, terms, embeddings.")
     ] = None,
     out: opt.OutFolder = None,
 ) -> None:
-    """Edit topics, in this order: merge, rename, remove, reassign.
+    """Edit topics: name them as in a file, merge, rename, remove, assign outliers, in this order.
 
     Ids are those of RESULTS before the command.
     """
     from embedtopics import topics
     from embedtopics.topics._relabel import checked_topic_id
+    from embedtopics.topics.editing._names_file import read_names
 
+    if not (names_from or merge or rename or remove or reduce_outliers):
+        raise InputError("no edit was given; add --merge, --rename or another option (see --help)")
     target = results if out is None else out
     before = show.read_results_folder(results)
-    show.check_results_folder(target)
+    show.check_results_folder(target, reads_names=names_from is not None)
+
     after = before
-    new_ids: Any = {topic: topic for topic in range(before.n_topics)}
+    if names_from is not None and (names := read_names(names_from, before)):
+        after = topics.rename(after, names)
+    # Where each topic of before is after the edits so far; -1 if it is removed.
+    new_ids = list(range(before.n_topics))
     if merge:
         after = topics.merge(after, [_ids(group, "--merge") for group in merge])
-        new_ids = after.history[-1].new_ids
+        new_ids = list(after.history[-1].new_ids or new_ids)
     if rename:
-        labels = {new_ids[checked_topic_id(before, t)]: name for t, name in map(_name, rename)}
-        if len(labels) < len(rename):
+        names = {new_ids[checked_topic_id(before, t)]: name for t, name in map(_name, rename)}
+        if len(names) < len(rename):
             raise InputError("--rename gives a topic two names; give it one")
-        after = topics.rename(after, labels)
+        after = topics.rename(after, names)
     removed = [topic for group in remove or () for topic in _ids(group, "--remove")]
     if removed:
         after = topics.remove(after, [new_ids[checked_topic_id(before, t)] for t in removed])
-    if reassign is not None:
-        after = topics.reassign(after, reassign)
+        moved = after.history[-1].new_ids or ()
+        new_ids = [moved[topic] for topic in new_ids]
+    if reduce_outliers is not None:
+        after = topics.reassign(after, reduce_outliers)
+        renumbered = after.history[-1].new_ids
+        new_ids = [renumbered[topic] if renumbered and topic >= 0 else topic for topic in new_ids]
+
+    kept = _names_file_to_keep(names_from, target, merge or rename or remove or reduce_outliers)
     if len(after.history) == len(before.history):
-        raise InputError("no edit was given; add --merge, --rename or another option (see --help)")
-    show.write_results_folder(after, target)
+        typer.echo(f"no name in {show.printable(str(names_from))} differs")
+        if not (kept is not None and out is None and _is_changed(results)):
+            return
+    show.write_results_folder(after, target, names=kept)
     show.print_topics(after)
     typer.echo()
     for entry in after.history[len(before.history) :]:
         typer.echo(show.printable(entry.message))
-    typer.echo(f"\n{after.n_topics} topics, {after.coverage:.0%} of the texts; written to "
-                  f"{target}; topic ids have changed")  # fmt: skip
+    typer.echo(f"\n{after.n_topics} topics, {after.coverage:.0%} of the texts; written to {target}")
+    show.say(_spell_new_ids(new_ids))
+
+
+def _names_file_to_keep(names_from: Path | None, target: Path, others: Any) -> bytes | None:
+    """Return the content of names.csv if the folder is to keep it as people edited it.
+
+    They may have added columns and notes. After other edits, it is written anew.
+    """
+    if names_from is None or others or names_from.resolve() != (target / show.NAMES).resolve():
+        return None
+    return names_from.read_bytes()
+
+
+def _is_changed(results: Path) -> bool:
+    """Return whether people changed names.csv: until it is written, it bars other edits."""
+    from embedtopics._utils.folders import changed_files
+
+    return show.NAMES in changed_files(results)
+
+
+def _spell_new_ids(new_ids: list[int]) -> str:
+    """Say which topics of before have another id, and which are gone."""
+    changed = [f"{old} is {new}" for old, new in enumerate(new_ids) if new not in (old, -1)]
+    gone = [str(old) for old, new in enumerate(new_ids) if new == -1]
+    if not changed and not gone:
+        return "no topic id has changed"
+    parts = []
+    if changed:
+        parts.append("topic ids have changed: " + ", ".join(changed))
+    if gone:
+        parts.append(f"removed: {', '.join(gone)}")
+    return "; ".join(parts)
 
 
 def _ids(text: str, option: str) -> list[int]:
@@ -77,28 +126,6 @@ def _name(text: str) -> tuple[int, str]:
     if not equals:
         raise InputError(f'--rename takes an id and a name, such as "4=Elections"; got {text!r}')
     return number, label
-
-
-def label(results: opt.ResultsFolder) -> None:
-    """Rename topics as edited in labels.csv."""
-    from embedtopics._utils.folders import changed_files
-    from embedtopics.topics.editing._labels import read_labels, rename
-
-    result = show.read_results_folder(results)
-    show.check_results_folder(results, reads_labels=True)
-    file = results / show.LABELS
-    names = read_labels(file, result)
-    if names:
-        result = rename(result, names)
-    # Other edits of the file are kept, or the folder would count as edited forever.
-    if names or show.LABELS in changed_files(results):
-        show.write_results_folder(result, results, labels=file.read_bytes())
-    if not names:
-        typer.echo(f"no name in {show.printable(str(file))} differs")
-        return
-    show.print_topics(result)
-    typer.echo(f"\n{len(names)} topics renamed; written to {results}")
-    typer.echo(f"next: open {results / 'report.html'} in a browser")
 
 
 def export(
@@ -124,7 +151,7 @@ def export(
     show.print_notes(note.message for note in exported.notes)
 
 
-def add(
+def extend(
     results: opt.ResultsFolder,
     file: opt.DocumentsFile,
     text: Annotated[str | None, Option(help="Column of texts; default: that of RESULTS.")] = None,
@@ -140,7 +167,7 @@ def add(
 ) -> None:
     """Add documents to a results folder, assign them to its topics, and report new themes."""
     from embedtopics.corpus._corpus import Corpus
-    from embedtopics.topics.growing._extend import extend
+    from embedtopics.topics.growing._extend import extend as extend_result
     from embedtopics.topics.growing._novelty import adopt as adopted
 
     target = results if out is None else out
@@ -157,7 +184,7 @@ def add(
             roles[role] = name
     columns_of = (roles["text"], id, roles["time"], roles["group"])
     added = Corpus.from_file(file, *columns_of, encoding=encoding)
-    extension = extend(before, added, encoder=encoder)
+    extension = extend_result(before, added, encoder=encoder)
     result = adopted(extension) if adopt else extension.result
     show.write_results_folder(result, target)
     show.print_topics(result)

@@ -1,4 +1,4 @@
-"""``evaluate`` topics, ``report`` on them, ``evaluate-encoder``, ``compare`` encoders."""
+"""``evaluate`` topics, ``evaluate-encoders`` on known answers, ``compare-encoders`` on texts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import combinations, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 CHANGE = ("difference", "low", "high")
 COVERED = "_covered"
-SEED = 42
 
 
 def evaluate(
@@ -51,8 +50,8 @@ def evaluate(
     result = show.open_result(results)
     if ask is not None:
         return _ask(result, ask, annotator)
-    card = evaluate(result, labels=labels, random_state=SEED)
-    blank = validation_sheets(result, random_state=SEED) if sheets else ()
+    card = evaluate(result, labels=labels)
+    blank = validation_sheets(result) if sheets else ()
     written = [(sheet, sheet.write(sheets or Path())) for sheet in blank]
     show.write_outputs(out, lambda: card)
     _print_card(card)
@@ -68,40 +67,10 @@ def _ask(result: TopicResult, folder: Path, annotator: str) -> None:
     from embedtopics import annotation
     from embedtopics.topics import validation_sheets
 
-    with annotation.ask(validation_sheets(result, random_state=SEED), folder) as study:
+    with annotation.ask(validation_sheets(result), folder) as study:
         show.run_server(annotation.serve(study, annotator=annotator))
         for score in study.scores():
             show.say(str(score), soft_wrap=True)
-
-
-def report(
-    results: opt.ResultsFolder,
-    format: Annotated[Literal["html", "md", "docx", "latex"], Option(help="Format.")] = "html",
-    out: Annotated[Path | None, Option(help="File; by default RESULTS-report.")] = None,
-    labels: Annotated[str | None, Option(help="Column of known classes, to compare.")] = None,
-    answers: Annotated[Path | None, Option(help="Folder of `evaluate --ask`.")] = None,
-) -> None:
-    """Write a report for reviewers: methods, topics, validation, decisions and a checklist."""
-    import pandas as pd
-
-    from embedtopics import annotation
-    from embedtopics.report import write_report
-    from embedtopics.topics import evaluate, validation_sheets
-
-    suffix = {"latex": ".tex"}.get(format, f".{format}")
-    path = out or results.with_name(f"{results.name}-report{suffix}")
-    show.check_target(path, (suffix,))
-    if answers is not None and not answers.is_dir():
-        raise InputError("--answers", "the folder of embedtopics evaluate --ask", str(answers))
-    result, choices = show.open_result(results), results / "summary.csv"  # of the command study
-    parts: dict[str, Any] = {"evaluation": evaluate(result, labels=labels, random_state=SEED)}
-    parts["tables"] = (
-        {"Choices": pd.read_csv(choices, usecols=[*range(1, 10), 13])} if choices.is_file() else {}
-    )
-    if answers is not None:
-        with annotation.ask(validation_sheets(result, random_state=SEED), answers) as study:
-            parts["scores"] = study.scores()
-    show.say(f"Written to {write_report(result, path, **parts)}.")
 
 
 def _print_card(card: pd.DataFrame) -> None:
@@ -133,7 +102,7 @@ def _score(results: Path, answers: list[Path]) -> None:
         )
     key = answers[0].parent / KEYS / f"{tasks[0]}.csv"
     labels = {topic.topic_id: topic.name for topic in show.open_result(results).topics}
-    score = score_sheet(answers, key, random_state=SEED)
+    score = score_sheet(answers, key)
     coders = f"{score.n_coders} coder{'s' * (score.n_coders != 1)}"
     typer.echo(
         f"{score.task}: model precision {score.precision:.2f} [{score.low:.2f}, {score.high:.2f}], "
@@ -150,7 +119,7 @@ def _score(results: Path, answers: list[Path]) -> None:
         show.say(f"\nKrippendorff's alpha of the coders: {score.alpha:.2f}")
 
 
-def evaluate_encoder(
+def evaluate_encoders(
     encoder: Annotated[
         list[str], Argument(help="tfidf, lsa, fasttext or checkpoints, compared with the first.")
     ],
@@ -242,12 +211,11 @@ def _print_below_headings(columns: list[tuple[str, str]], rows: list[list[str]])
     show.print_table(columns, shown, styles)
 
 
-def compare(
+def compare_encoders(
     file: opt.DocumentsFile,
     text: opt.TextColumn = None,
-    encoder: Annotated[
-        list[str] | None,
-        Option(help="Encoder (repeatable); default: tfidf, fasttext and all-MiniLM-L6-v2."),
+    encoders: Annotated[
+        str | None, Option(help="Encoders, with commas; default: tfidf,fasttext,all-MiniLM-L6-v2.")
     ] = None,
     labels: Annotated[str | None, Option(help="Column of labels; default: topics.")] = None,
     encoding: opt.FileEncoding = "utf-8",
@@ -262,7 +230,9 @@ def compare(
         check_output_folder(out, KIND)
     corpus = Corpus.from_file(file, text=text, encoding=encoding)
     require_text(corpus)
-    result = comparison.compare(corpus, encoder or DEFAULT_ENCODERS, labels, random_state=SEED)
+    result = comparison.compare(
+        corpus, opt.names_in(encoders) if encoders else DEFAULT_ENCODERS, labels
+    )
     if out is not None:
         _write_comparison(result, out)
     _print_comparison(result)

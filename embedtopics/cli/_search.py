@@ -1,4 +1,4 @@
-"""``search``, ``serve`` and ``search-eval`` query an index; ``index`` builds and maintains one."""
+"""``search`` and ``serve`` query an index; ``index`` builds, maintains and evaluates one."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def serve(
     index: opt.IndexFolder,
     port: Annotated[int, Option(help="Port; 0 for a free one.")] = 0,
     mcp: Annotated[bool, Option("--mcp", help="Serve tools for an assistant on stdio.")] = False,
-    study: Annotated[
+    results: Annotated[
         Path | None, Option(readable=False, help="Results of topics, for more tools with --mcp.")
     ] = None,
     encoder: opt.MovedEncoder = None,
@@ -82,26 +82,26 @@ def serve(
     from embedtopics.report import serve_index
     from embedtopics.report._assistant import AssistantTools
 
-    if study is not None and not mcp:
-        raise InputError("study", "given with --mcp", study)
+    if results is not None and not mcp:
+        raise InputError("results", "given with --mcp", results)
     if not mcp:
         show.run_server(serve_index(_load(index, encoder), port=port))
         return
     reader = _load(index, encoder)
-    tables = () if study is None else _tables_of(study, reader)
+    tables = () if results is None else _tables_of(results, reader)
     AssistantTools(reader, *tables).server().run()
 
 
 def _tables_of(
-    study: Path, index: SearchIndex
+    results: Path, index: SearchIndex
 ) -> tuple[Callable[[], pd.DataFrame], Callable[[str], pd.DataFrame]]:
     """Return functions for the topics of a results folder, and for their shares."""
     from embedtopics import topics
     from embedtopics.topics.trends._over_time import UNITS
 
-    result = show.open_result(study)
+    result = show.open_result(results)
     if not {*result.corpus.ids} & {*index.ids}:
-        raise InputError("study", "results of the documents of the index", study)
+        raise InputError("results", "results of the documents of the index", results)
 
     def shares(by: str) -> pd.DataFrame:
         columns = [str(name) for name in result.corpus.metadata]
@@ -112,56 +112,6 @@ def _tables_of(
         return topics.over_time(result, by).to_frame()
 
     return lambda: topics.table(result, n_examples=0), shares
-
-
-def search_eval(
-    index: opt.IndexFolder,
-    queries: Annotated[Path, Argument(readable=False, help="jsonl, csv or tsv with id and text.")],
-    qrels: Annotated[Path, Argument(readable=False, help="Judgements as TREC qrels or BEIR tsv.")],
-    mode: Annotated[list[str] | None, Option(help="dense, lexical, hybrid; default: all.")] = None,
-    k: Annotated[int, Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
-    encoder: opt.MovedEncoder = None,
-    out: opt.OutTable = None,
-) -> None:
-    """Evaluate an index on queries with relevance judgements."""
-    import pandas as pd
-
-    from embedtopics import evaluation
-    from embedtopics.evaluation._files import read_qrels, read_queries
-
-    show.check_outputs(out)
-    judged = read_qrels(qrels)
-    texts = {name: text for name, text in read_queries(queries).items() if name in judged}
-    if not texts:
-        absent = f"none of the {len(judged):,} queries in {qrels} is in {queries}"
-        raise InputError(f"the ids of queries differ: {absent}")
-    reader = _load(index, encoder)
-    modes: list[Any] = list(dict.fromkeys(mode or ("dense", "lexical", "hybrid")))
-    ids, asked, depths = list(texts), list(texts.values()), (min(10, k), k)
-    scores = {
-        name: evaluation.retrieval(reader.search(asked, k, name), qrels, depths, query_ids=ids)
-        for name in modes
-    }
-    measures = [one.to_frame().assign(mode=name) for name, one in scores.items()]
-    *others, last = scores
-    compare = evaluation.compare_retrieval
-    differences = {other: compare(scores[other], scores[last]) for other in others}
-    show.write_outputs(out, lambda: pd.concat(measures, ignore_index=True))
-    columns = [one.scores.values() for one in scores.values()]
-    rows = [
-        [row.measure, *(show.spell_interval(e.value, e.low, e.high, form=".3f") for e in estimates)]
-        for row, *estimates in zip(scores[last], *columns, strict=True)
-    ]
-    show.print_table([(column, "text") for column in ("measure", *scores)], rows)
-    ndcg = f"ndcg@{min(10, k)}"
-    for other, change in differences.items():
-        [gain] = change.of(measure=ndcg)
-        difference = show.spell_interval(gain.difference, gain.low, gain.high, form="+.3f")
-        typer.echo(
-            f"{last} - {other}: {ndcg} {difference}, "
-            f"better for {gain.better:,} queries, worse for {gain.worse:,}"
-        )
-    show.print_notes(d.message for one in scores.values() for d in one.decisions)
 
 
 app = Commands(help="Build and maintain a search index of documents.", no_args_is_help=True)
@@ -282,7 +232,58 @@ def info(index: opt.IndexFolder) -> None:
 
 
 @app.command()
-def topics(index: opt.IndexFolder, results: opt.ResultsFolder) -> None:
+def evaluate(
+    index: opt.IndexFolder,
+    queries: Annotated[Path, Argument(readable=False, help="jsonl, csv or tsv with id and text.")],
+    qrels: Annotated[Path, Argument(readable=False, help="Judgements as TREC qrels or BEIR tsv.")],
+    mode: Annotated[list[str] | None, Option(help="dense, lexical, hybrid; default: all.")] = None,
+    k: Annotated[int, Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
+    encoder: opt.MovedEncoder = None,
+    out: opt.OutTable = None,
+) -> None:
+    """Evaluate an index on queries with relevance judgements."""
+    import pandas as pd
+
+    from embedtopics import evaluation
+    from embedtopics.evaluation._files import read_qrels, read_queries
+
+    show.check_outputs(out)
+    judged = read_qrels(qrels)
+    texts = {name: text for name, text in read_queries(queries).items() if name in judged}
+    if not texts:
+        absent = f"none of the {len(judged):,} queries in {qrels} is in {queries}"
+        raise InputError(f"the ids of queries differ: {absent}")
+    reader = _load(index, encoder)
+    modes: list[Any] = list(dict.fromkeys(mode or ("dense", "lexical", "hybrid")))
+    ids, asked, depths = list(texts), list(texts.values()), (min(10, k), k)
+    scores = {
+        name: evaluation.retrieval(reader.search(asked, k, name), qrels, depths, query_ids=ids)
+        for name in modes
+    }
+    measures = [one.to_frame().assign(mode=name) for name, one in scores.items()]
+    *others, last = scores
+    compare = evaluation.compare_retrieval
+    differences = {other: compare(scores[other], scores[last]) for other in others}
+    show.write_outputs(out, lambda: pd.concat(measures, ignore_index=True))
+    columns = [one.scores.values() for one in scores.values()]
+    rows = [
+        [row.measure, *(show.spell_interval(e.value, e.low, e.high, form=".3f") for e in estimates)]
+        for row, *estimates in zip(scores[last], *columns, strict=True)
+    ]
+    show.print_table([(column, "text") for column in ("measure", *scores)], rows)
+    ndcg = f"ndcg@{min(10, k)}"
+    for other, change in differences.items():
+        [gain] = change.of(measure=ndcg)
+        difference = show.spell_interval(gain.difference, gain.low, gain.high, form="+.3f")
+        typer.echo(
+            f"{last} - {other}: {ndcg} {difference}, "
+            f"better for {gain.better:,} queries, worse for {gain.worse:,}"
+        )
+    show.print_notes(d.message for one in scores.values() for d in one.decisions)
+
+
+@app.command()
+def attach_topics(index: opt.IndexFolder, results: opt.ResultsFolder) -> None:
     """Attach topics to the documents, for hits and filters such as "topic == 3"."""
     writer = _load(index)
     writer.topics(show.open_result(results))

@@ -1,4 +1,4 @@
-"""The command ``study``: a frozen plan over all its choices, with every departure marked."""
+"""The command ``run-plan``: a frozen plan over all its choices, with every departure marked."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ HYPOTHESIS = ("name", "topic", "quantity", "conclusion")
 SIGNS = ("above 0", "below 0")
 
 
-def study(
+def run_plan(
     plan: Annotated[Path, Argument(help="The plan, a TOML file; see the guide After the fit.")],
     out: Annotated[
         Path, Option(help="Folder; runs after the first one get folders of their own in it.")
-    ] = Path("study"),
+    ] = Path("plan"),
 ) -> None:
     """Run a frozen plan: answer its question with all choices, and test its hypotheses."""
     from embedtopics.topics import specifications

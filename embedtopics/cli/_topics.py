@@ -1,4 +1,4 @@
-"""From documents to a folder of results: ``inspect``, ``topics``, ``resolution``, ``demo``."""
+"""From documents to a folder of results: ``demo``, ``inspect``, ``topics`` and ``recluster``."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ def topics(
     time: opt.TimeColumn = None,
     group: opt.GroupColumn = None,
     encoder: opt.EncoderName = None,
-    n_topics: Annotated[str, Option("--topics", help="auto, fine, coarse or a number.")] = "auto",
-    replicates: Annotated[int, Option(min=0, help="Replicates that measure stability.")] = 20,
+    n_topics: Annotated[str, Option(help="auto, fine, coarse or a number.")] = "auto",
+    n_replicates: Annotated[int, Option(min=0, help="Replicates that measure stability.")] = 20,
     sample: Annotated[
         int | None, Option(min=2, help="Fit a sample, without replicates; assign the other texts.")
     ] = None,
-    student: Annotated[
-        int | None, Option(min=50, help="Encode with a static student of N texts: less exact.")
+    distill: Annotated[
+        int | None,
+        Option(min=50, help="Encode by static vectors distilled from N texts: less exact."),
     ] = None,
     passages: Annotated[bool, Option("--passages", help="Fit passages of texts.")] = False,
     words: opt.Words = "auto",
@@ -45,7 +46,7 @@ def topics(
         list[str] | None, Option(help='Topic to find: "migration: border, asylum" (repeatable).')
     ] = None,
     encoding: opt.FileEncoding = "utf-8",
-    random_state: opt.RandomState = 42,
+    random_state: opt.RandomState = 0,
 ) -> None:
     """Find the topics of a file of documents."""
     from embedtopics.corpus._corpus import Corpus
@@ -54,7 +55,7 @@ def topics(
     from embedtopics.topics._model import TopicModel
 
     if show.is_results_folder(file):
-        remedy = "read them at another resolution with embedtopics resolution"
+        remedy = "change the number of topics with embedtopics recluster"
         raise InputError(f"{file} holds results; {remedy}, or name a file of documents")
     number = int(n_topics) if n_topics.isdecimal() else n_topics
     Resolution(number)  # a wrong one ends the command here
@@ -69,7 +70,7 @@ def topics(
         constraints=SeedWords(seeds) if seeds else None,
         random_state=random_state,
     )
-    _find_topics(corpus, model, out, encoder, replicates, sample, student)
+    _find_topics(corpus, model, out, encoder, n_replicates, sample, distill)
 
 
 def _find_topics(
@@ -77,9 +78,9 @@ def _find_topics(
     model: TopicModel,
     out: Path,
     encoder: str | None = None,
-    replicates: int = 20,
+    n_replicates: int = 20,
     sample: int | None = None,
-    student: int | None = None,
+    distill: int | None = None,
 ) -> None:
     """Print the estimate, find the topics, write the folder, and print the topics."""
     from embedtopics.corpus._corpus import require_text
@@ -94,11 +95,11 @@ def _find_topics(
     name = encoder or DEFAULT_ENCODER
     loaded = resolve_encoder(name, cached=True)
     show.print_inspection(corpus, inspect(corpus, loaded), stderr=True)
-    if student is not None:
+    if distill is not None:
         # By default a teacher computes in float32, which takes twice as long.
         precision = loaded.transformer.precision if loaded.transformer else None
         teacher = resolve_encoder(name, cached=True, precision=precision)
-        loaded = _student_of(corpus, student, teacher, out.with_name(f"{out.name}-encoder"))
+        loaded = _student_of(corpus, distill, teacher, out.with_name(f"{out.name}-encoder"))
     model.set_params(encoder=loaded)
     rows = None
     with warnings.catch_warnings():
@@ -108,8 +109,8 @@ def _find_topics(
         else:
             assignment = fit_sample(corpus, sample, model=model)
             result, rows = assignment.result, assignment.to_frame()
-    if replicates and result.topics and rows is None:
-        result = with_stability(result, replicates)
+    if n_replicates and result.topics and rows is None:
+        result = with_stability(result, n_replicates)
     show.write_results_folder(result, out, title=f"Topics of {corpus.source}", rows=rows)
     typer.echo()
     show.print_topics(result)
@@ -137,13 +138,13 @@ def _student_of(corpus: Corpus, n: int, teacher: BaseEncoder, folder: Path) -> B
     return StaticEncoder(folder)
 
 
-def resolution(
+def recluster(
     results: opt.ResultsFolder,
-    level: Annotated[str, Argument(help="auto, fine, coarse or a number of topics.")],
+    n_topics: Annotated[str, Argument(help="auto, fine, coarse or a number of topics.")],
     overwrite: Annotated[bool, Option("--overwrite", help="Replace edits made by hand.")] = False,
     out: opt.OutFolder = None,
 ) -> None:
-    """Cut the topics of a results folder at another resolution, coarser or finer."""
+    """Change the number of topics of a results folder, without a new fit."""
     from embedtopics.topics import at_resolution, with_stability
 
     target = results if out is None else out
@@ -152,11 +153,11 @@ def resolution(
     edits = list(dict.fromkeys(e.name for e in before.history if e.name not in permanent))
     if edits and target == results and not overwrite:
         raise InputError(
-            f"{results} was edited by hand, and another resolution would replace these edits; "
-            "name another folder with --out, or add --overwrite"
+            f"{results} was edited by hand, and another number of topics would replace these "
+            "edits; name another folder with --out, or add --overwrite"
         )
     show.check_results_folder(target)
-    after = at_resolution(before, int(level) if level.isdecimal() else level)
+    after = at_resolution(before, int(n_topics) if n_topics.isdecimal() else n_topics)
     if before.stability is not None and after.topics:
         after = with_stability(after, before.stability.n_replicates)
     show.write_results_folder(after, target)
@@ -183,7 +184,7 @@ def demo(
     corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
     if language != "all":
         corpus = corpus[corpus.metadata["language"] == language]
-    _find_topics(corpus, TopicModel(random_state=42), out, None if language == "en" else "auto")
+    _find_topics(corpus, TopicModel(), out, None if language == "en" else "auto")
 
 
 def inspect(
@@ -232,7 +233,7 @@ def _map_sample(corpus: Corpus, encoder: BaseEncoder, size: int, path: Path) -> 
     from embedtopics.topics._model import TopicModel
 
     rows = corpus.distinct().first_rows[:size]  # ordered by content hash: a fair sample
-    model = TopicModel(encoder, random_state=42).fit(corpus.take(sorted(rows.tolist())))
+    model = TopicModel(encoder).fit(corpus.take(sorted(rows.tolist())))
     show.say(f"\ntopics of a sample of {len(rows):,} texts:")
     show.print_topics(model.result_, most=12)
     write_report(model.result_, path, title=f"A sample of {corpus.source}")

@@ -1,25 +1,21 @@
-"""``embedtopics train``: train an encoder on examples or texts, and report whether it improved."""
+"""``train``: train an encoder on examples or texts, and report whether it improved."""
 
 from __future__ import annotations
 
-import functools
-import inspect
 import logging
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
 
 from embedtopics.cli import _display as show
 from embedtopics.cli import _options as opt
-from embedtopics.cli._errors import Commands, options_named
+from embedtopics.cli._errors import options_named
 from embedtopics.errors import InputError
-from embedtopics.training._settings import TrainingSettings
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -27,186 +23,114 @@ if TYPE_CHECKING:
     from embedtopics.training import Examples
     from embedtopics.training.results import Change, Diagnosis, TrainingReport
 
-app = Commands(
-    help="Train an encoder on your examples or texts, and report whether it improved.",
-    no_args_is_help=True,
-)
-
-MEASURED, TRAINED = "Evaluation", "Training"
-"""Headings of the options in a help text."""
-
-ExamplesFile = Annotated[Path, Argument(readable=False, help="csv, tsv, jsonl, json or parquet.")]
+Kind = Literal["nli", "graded", "pairs", "triplets", "texts"]
 
 
-def _option(text: str, panel: str | None = None) -> Any:
-    return Option(help=text, rich_help_panel=panel)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainOptions:
-    """Options of the training commands; each command declares those that it uses."""
-
-    out: Annotated[Path, _option("Folder for the encoder and its report.")]
-    encoder: opt.Checkpoint = "all-MiniLM-L6-v2"
-    columns: Annotated[str | None, _option("Columns of texts; found by their names.")] = None
-    label: Annotated[str | None, _option("Column of labels or scores; found by its name.")] = None
+def train(
+    file: Annotated[Path, Argument(readable=False, help="csv, tsv, jsonl, json or parquet.")],
+    kind: Annotated[
+        Kind,
+        Option(
+            help="nli: premise, hypothesis, class. graded: two texts and a score. pairs: two texts "
+            "that belong together. triplets: an anchor, a similar text, dissimilar texts. texts: "
+            "texts without labels."
+        ),
+    ],
+    out: Annotated[Path, Option(help="Folder for the encoder and its report.")],
+    encoder: opt.Checkpoint = "all-MiniLM-L6-v2",
+    objective: Annotated[
+        str | None,
+        Option(
+            help="Of nli: ranking, softmax. Graded: cosine, cosent. Triplets: ranking, triplet."
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None, Option(help="Columns of texts, with commas; found by their names.")
+    ] = None,
+    label: Annotated[
+        str | None, Option(help="Column of classes or scores; found by its name.")
+    ] = None,
     label_order: Annotated[
-        str | None, _option("Classes of the labels 0, 1, 2: entailment,neutral,contradiction.")
-    ] = None
-    scale: Annotated[str | None, _option("Lowest and highest possible score: 0,5.")] = None
-    objective: Annotated[str | None, _option("Objective; see the description above.")] = None
-    text: opt.TextColumn = None
-    encoding: opt.FileEncoding = "utf-8"
-    validation: Annotated[
-        Path | None, _option("Examples that select the weights; default: a tenth.", MEASURED)
-    ] = None
-    test: Annotated[Path | None, _option("Examples scored before and after.", MEASURED)] = None
-    corpus: Annotated[Path | None, _option("Documents to compare.", MEASURED)] = None
-    classes: Annotated[
-        str | None, _option("Column of --corpus with the classes of its documents.", MEASURED)
-    ] = None
-    report: Annotated[Path | None, _option("Write a report with the curves, NAME.html.")] = None
+        str | None, Option(help="Classes of the labels 0, 1, 2: entailment,neutral,contradiction.")
+    ] = None,
+    scale: Annotated[str | None, Option(help="Lowest and highest possible score: 0,5.")] = None,
     drop_invalid: Annotated[
         bool, Option("--drop-invalid", help="Leave out rows with a missing text or label.")
-    ] = False
-    resume: Annotated[bool, Option("--resume/--fresh", help="Continue a run.")] = True
-    overwrite: opt.Overwrite = False
-    settings: dict[str, Any] = field(default_factory=dict)
-
-
-COMMON = (
-    "out", "text", "encoder", "test", "corpus", "classes", "encoding", "report", "resume",
-    "overwrite",
-)  # fmt: skip
-HELD_OUT = ("validation", "drop_invalid")
-TUNED = (
-    "epochs", "batch_size", "learning_rate", "max_seq_length", "precision", "validations_per_epoch",
-    "random_state", "keep", "metric",
-)  # fmt: skip
-"""Fields of `TrainingSettings` that are options."""
-
-
-def takes(names: Iterable[str] = COMMON) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options `names` and those of `TrainingSettings`, as `options`."""
-    hints = get_type_hints(TrainOptions, include_extras=True)
-    defaults = {one.name: one.default for one in fields(TrainOptions)}
-    shared = [_parameter(name, hints[name], defaults[name]) for name in names]
-    tuning = _settings_parameters()
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        of_command = inspect.signature(command, eval_str=True).parameters
-        first = [one for name, one in of_command.items() if name != "options"]
-
-        @functools.wraps(command)
-        def run(**values: Any) -> None:
-            settings = {one.name: values.pop(one.name) for one in tuning}
-            TrainingSettings(**settings)  # checked before any file is read
-            options = {one.name: values.pop(one.name) for one in shared}
-            show.check_target(options["report"], show.PAGE, "--report")
-            if options.get("classes") is not None and options["corpus"] is None:
-                raise InputError("--classes names a column of --corpus; give both")
-            command(**values, options=TrainOptions(settings=settings, **options))
-
-        return opt.with_parameters(run, [*first, *shared, *tuning])
-
-    return decorate
-
-
-def _settings_parameters() -> list[inspect.Parameter]:
-    """Return fields of settings as options, with their defaults and help texts."""
-    hints = get_type_hints(TrainingSettings)
-    settings = {one.name: one for one in fields(TrainingSettings)}
-    annotated: Any = Annotated
-    parameters = []
-    for name in TUNED:
-        hint = annotated[hints[name], _option(settings[name].metadata["help"], TRAINED)]
-        hint = opt.RandomState if name == "random_state" else hint
-        parameters.append(_parameter(name, hint, settings[name].default))
-    return parameters
-
-
-def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
-    default = inspect.Parameter.empty if default is MISSING else default
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
-
-
-FAMILIES: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "nli": (
-        "nli",
-        "Train on inference pairs: premise, hypothesis, class.\n\nObjectives: ranking, softmax.",
-        ("columns", "label", "label_order", "objective"),
-    ),
-    "sts": (
-        "graded",
-        "Train on pairs of texts with a similarity score.\n\nObjectives: cosine, cosent.",
-        ("columns", "label", "scale", "objective"),
-    ),
-    "triplets": (
-        "triplets",
-        "Train on triplets: an anchor, a similar text, and dissimilar texts.\n\n"
-        "Objectives: ranking, triplet.",
-        ("columns", "objective"),
-    ),
-    "pairs": ("pairs", "Train on pairs of texts that belong together.", ("columns",)),
-}
-"""Kind of examples, help and own options of each command that learns from examples."""
-
-
-def _add_family(name: str) -> None:
-    kind, text, names = FAMILIES[name]
-
-    @takes((*names, *COMMON, *HELD_OUT))
-    def command(file: ExamplesFile, *, options: TrainOptions) -> None:
-        read = functools.partial(_read, options=options, kind=kind)
-        held_out: dict[str, Any] = {
-            part: read(path)
-            for part, path in (("validation", options.validation), ("test", options.test))
-            if path is not None
-        }
-        run_training(
-            options, "fit", options.encoder, read(file), options.objective,
-            kind=kind, **held_out,
-        )  # fmt: skip
-
-    app.command(name, help=text)(command)
-
-
-for _name in FAMILIES:
-    _add_family(_name)
-
-
-@app.command()
-@takes((*COMMON, *HELD_OUT))
-def unsupervised(file: ExamplesFile, *, options: TrainOptions) -> None:
-    """Train on texts without labels, by SimCSE; --test takes pairs with scores."""
-    validation = options.validation and _read_texts(options.validation, options)
-    run_training(
-        options, "fit", options.encoder, _read_texts(file, options), "simcse",
-        kind="texts", validation=validation, documents=file, **read_test(options),
-    )  # fmt: skip
-
-
-@app.command(name="read")
-def read_folder(
-    folder: Annotated[Path, Argument(help="Folder of an encoder that train wrote.")],
-    report: Annotated[Path | None, Option(help="Write the report, NAME.html.")] = None,
+    ] = False,
+    encoding: opt.FileEncoding = "utf-8",
+    validation: Annotated[
+        Path | None,
+        Option(
+            help="Examples that select the weights; default: a tenth.", rich_help_panel=opt.MEASURED
+        ),
+    ] = None,
+    test: opt.TestExamples = None,
+    corpus: opt.ComparedCorpus = None,
+    labels: opt.CorpusLabels = None,
+    text: opt.CorpusText = None,
+    epochs: opt.Epochs = 3.0,
+    batch_size: opt.BatchSize = 32,
+    learning_rate: opt.LearningRate = 2e-5,
+    max_seq_length: opt.MaxSeqLength = None,
+    precision: opt.Precision = None,
+    validations_per_epoch: opt.ValidationsPerEpoch = 4.0,
+    keep: opt.Keep = "best",
+    metric: opt.Metric = None,
+    random_state: opt.RandomState = 0,
+    report: opt.ReportPage = None,
+    resume: opt.Resume = True,
+    overwrite: opt.Overwrite = False,
 ) -> None:
-    """Print the report of a training run again."""
-    from embedtopics import training
+    """Train an encoder on examples, and report whether it improved."""
+    from embedtopics.training import TrainingSettings, fit
 
+    settings = TrainingSettings(  # checked before any file is read
+        epochs=epochs, batch_size=batch_size, learning_rate=learning_rate,
+        max_seq_length=max_seq_length, precision=precision,
+        validations_per_epoch=validations_per_epoch, keep=keep, metric=metric,
+        random_state=random_state,
+    )  # fmt: skip
     show.check_target(report, show.PAGE, "--report")
-    print_report(training.TrainingReport.load(folder), folder, page=report)
+    documents = compared_corpus(corpus, labels, text, encoding)
+
+    def read(path: Path | None, kind: str) -> Examples | None:
+        if path is None:
+            return None
+        return _read(path, kind, columns, label, label_order, scale, drop_invalid, encoding)
+
+    if kind == "texts" and columns is None:
+        columns = text
+    # Texts have no answers: what they improve is measured on pairs with scores.
+    test_examples = read_scored_pairs(test, encoding) if kind == "texts" else read(test, kind)
+    with announced(out):
+        training_report = fit(
+            encoder, read(file, kind), objective, out=out, kind=kind,
+            validation=read(validation, kind), test=test_examples, corpus=documents, labels=labels,
+            settings=settings, resume=resume, overwrite=overwrite,
+        )  # fmt: skip
+    next_file = corpus or (file if kind == "texts" else None)
+    finish(training_report, page=report, documents=next_file, text=text)
 
 
-def _read(path: Path, options: TrainOptions, kind: str) -> Examples:
+def _read(
+    path: Path,
+    kind: str,
+    columns: str | None,
+    label: str | None,
+    label_order: str | None,
+    scale: str | None,
+    drop_invalid: bool,
+    encoding: str,
+) -> Examples:
     """Read examples in the columns that the options name."""
-    from embedtopics import training
+    from embedtopics.training import read_examples
 
-    columns = None if options.columns is None else opt.names_in(options.columns)
-    label_order = None if options.label_order is None else opt.names_in(options.label_order)
-    return training.read_examples(
-        path, kind, columns=columns, label=options.label, label_order=label_order,
-        scale=_scale(options.scale), drop_invalid=options.drop_invalid, encoding=options.encoding,
+    return read_examples(
+        path, kind,
+        columns=None if columns is None else opt.names_in(columns),
+        label=label,
+        label_order=None if label_order is None else opt.names_in(label_order),
+        scale=_scale(scale), drop_invalid=drop_invalid, encoding=encoding,
     )  # fmt: skip
 
 
@@ -220,54 +144,40 @@ def _scale(text: str | None) -> tuple[float, float] | None:
     return low, high
 
 
-def _read_texts(path: Path, options: TrainOptions) -> Examples:
-    from embedtopics import training
-
-    with options_named(columns="--text"):
-        return training.read_examples(
-            path, "texts", columns=None if options.text is None else [options.text],
-            drop_invalid=options.drop_invalid, encoding=options.encoding,
-        )  # fmt: skip
-
-
-def read_test(options: TrainOptions) -> dict[str, Examples]:
+def read_scored_pairs(path: Path | None, encoding: str) -> Examples | None:
     """Read the scored pairs of --test, for commands that learn from texts alone."""
-    from embedtopics import training
+    from embedtopics.training import read_examples
 
-    if options.test is None:
-        return {}
+    if path is None:
+        return None
     with options_named(columns="the columns of --test", label="the column of scores of --test"):
-        examples = training.read_examples(options.test, "graded", encoding=options.encoding)
-    return {"test": examples}
+        return read_examples(path, "graded", encoding=encoding)
 
 
-def run_training(
-    options: TrainOptions,
-    fit: str | Callable[..., Any],
-    *learned: Any,
-    documents: Path | None = None,
-    **keywords: Any,
-) -> None:
-    """Train with a function of `embedtopics.training`, draw the curves and print the report."""
-    from embedtopics import training
+def compared_corpus(
+    corpus: Path | None, labels: str | None, text: str | None, encoding: str
+) -> Any:
+    """Read the documents on which the encoder is compared before and after."""
     from embedtopics.corpus._corpus import Corpus
 
-    if (file := options.corpus) is not None:
-        keywords["corpus"] = Corpus.from_file(file, text=options.text, encoding=options.encoding)
-    keywords |= {"labels": options.classes, "resume": options.resume, "settings": options.settings}
-    function = getattr(training, fit) if isinstance(fit, str) else fit
-    with _announced(options.out):
-        report = function(*learned, out=options.out, overwrite=options.overwrite, **keywords)
-    print_report(
-        report, Path(report.folder), page=options.report,
-        documents=options.corpus or documents, text=options.text,
-    )  # fmt: skip
+    if corpus is None:
+        if labels is not None:
+            raise InputError("--labels names a column of --corpus; give both")
+        return None
+    return Corpus(corpus, text, encoding=encoding)
+
+
+def finish(
+    report: TrainingReport, *, page: Path | None, documents: Path | None, text: str | None
+) -> None:
+    """Print the report of a run, and exit with 1 if it failed."""
+    print_report(report, Path(report.folder), page=page, documents=documents, text=text)
     if report.stopped == "loss not finite":
         raise typer.Exit(1)
 
 
 @contextmanager
-def _announced(out: Path) -> Iterator[None]:
+def announced(out: Path) -> Iterator[None]:
     """Keep the warnings of a run for its report, and say how to resume a run that has to end."""
     logger = logging.getLogger("embedtopics.training")
     handler, propagates = logging.NullHandler(), logger.propagate
@@ -311,7 +221,7 @@ def print_report(
         show.say("\nbefore and after:", style="bold")
         print_changes(report.before_after)
     show.say(f"\nencoder written to {show.printable(str(folder))}:", soft_wrap=True)
-    show.say("  training-report   this report; print it with embedtopics train read")
+    show.say("  training-report   this report; print it with embedtopics report")
     show.say("  README.md         the model card")
     if page is not None:
         show.say(f"report written to {show.printable(str(page))}", soft_wrap=True)

@@ -150,7 +150,11 @@ def of_names() -> Iterator[Trial]:
             yield Trial(f"{command[0]} to {kind}", partial(run, *command, name))
 
 
-COMMANDS = [("topics", "none.csv", "--out"), ("compare", "none.csv", "--out"), ("demo", "--out")]
+COMMANDS = [
+    ("topics", "none.csv", "--out"),
+    ("compare-encoders", "none.csv", "--out"),
+    ("demo", "--out"),
+]
 
 
 def run(*arguments: str) -> Any:

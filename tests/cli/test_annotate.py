@@ -53,11 +53,11 @@ def test_labels_given_on_the_page_are_in_the_folder(file):
     ("options", "said"),
     [
         ((), "labels must be given"),
-        (("--labels", "a,b,a"), "--labels"),
+        (("--codebook", "a,b,a"), "--codebook"),
         (("--codebook", __file__), "--codebook must be a file of JSON"),
-        (("--labels", "a,b", "--kind", "pairs"), "--kind"),
-        (("--labels", "a,b", "--pairs"), "must be two texts in each row"),
-        (("--labels", "a,b", "--port", "99999"), "--port"),
+        (("--codebook", "a,b", "--kind", "pairs"), "--kind"),
+        (("--codebook", "a,b", "--pairs"), "must be two texts in each row"),
+        (("--codebook", "a,b", "--port", "99999"), "--port"),
     ],
 )
 def test_what_is_refused(file, options, said):
@@ -67,7 +67,7 @@ def test_what_is_refused(file, options, said):
 
 def test_a_missing_extra_is_named_before_texts_are_read(file, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    line = refused("annotate", file.parent / "no.csv", "--labels", "a,b")
+    line = refused("annotate", file.parent / "no.csv", "--codebook", "a,b")
     assert 'A local page needs uvicorn: pip install "embedtopics[page]"' in line
 
 
@@ -78,8 +78,9 @@ def test_a_colleagues_labels_and_the_page_of_the_study(file):
         for _ in range(3):
             study.label(study.next(by="bea").key, "a", by="bea")
     out = file.parent / "study.html"
-    done = run("annotate", file, "--labels", "a,b", "--encoder", "lsa", "--merge",
-               file.parent / "other", "--report", out)  # fmt: skip
+    columns = ("--corpus", file, "--text", "body")
+    done = run("report", file.parent / "other", *columns, "--out", out)
     assert done.exit_code == 0, done.output
-    assert "3 new answers from" in done.stdout and "bea" in out.read_text("utf-8")
-    assert "--report" in refused("annotate", file, "--labels", "a,b", "--report", "study.pdf")
+    assert "bea" in out.read_text("utf-8")
+    assert "--corpus must be" in refused("report", file.parent / "other")
+    assert "--out" in refused("report", file.parent / "other", *columns, "--out", "study.pdf")

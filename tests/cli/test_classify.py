@@ -18,7 +18,7 @@ def desk(tmp_path_factory, tiny_bert):
     frame[80:].to_csv(folder / "test.csv", index=False)
     sample = frame.assign(theme=frame["theme"].where(frame.index % 3 == 0, ""))
     sample[80:].to_csv(folder / "corpus.csv", index=False)
-    done = run("classify", "train", folder / "train.csv", "--label", "theme", "--encoder",
+    done = run("classify", "train", folder / "train.csv", "--labels", "theme", "--encoder",
                tiny_bert, "--out", folder / "model")  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "80 labelled texts, 3 classes: chess, fruit, train" in done.stdout
@@ -26,7 +26,7 @@ def desk(tmp_path_factory, tiny_bert):
 
 
 def test_a_report_is_printed_and_counted(desk):
-    asked = ["classify", "report", desk / "model", desk / "test.csv", "--label", "theme",
+    asked = ["classify", "evaluate", desk / "model", desk / "test.csv", "--labels", "theme",
              "--train", desk / "train.csv", "--out"]  # fmt: skip
     first = run(*asked, desk / "scores.csv", columns=100)
     second = run(*asked, desk / "report.html", columns=100)
@@ -53,7 +53,7 @@ def test_two_columns_are_classified_together(desk, tiny_bert):
     frame["other"] = frame["text"].shift(1, fill_value="a cat")
     frame.to_csv(desk / "pairs.csv", index=False)
     columns = ("--text", "text,other")
-    done = run("classify", "train", desk / "pairs.csv", *columns, "--pairs", "--label", "side",
+    done = run("classify", "train", desk / "pairs.csv", *columns, "--pairs", "--labels", "side",
                "--encoder", tiny_bert, "--out", desk / "of-pairs")  # fmt: skip
     assert done.exit_code == 0, done.output
     out = desk / "found-pairs.csv"
@@ -64,27 +64,27 @@ def test_two_columns_are_classified_together(desk, tiny_bert):
 
 
 def test_shares_are_printed(desk):
-    done = run("classify", "prevalence", desk / "model", desk / "corpus.csv", "--label", "theme",
+    done = run("classify", "shares", desk / "model", desk / "corpus.csv", "--gold", "theme",
                "--by", "side", "--width", 0.1, "--out", desk / "shares.csv",
                "--figure", desk / "shares.html", columns=100)  # fmt: skip
     assert done.exit_code == 0, done.output
     shares = pd.read_csv(desk / "shares.csv")
     assert shares["n_gold"].sum() == 3 * 27 and "more labels" in done.stdout
     assert ((shares["low"] <= shares["estimate"]) & (shares["estimate"] <= shares["high"])).all()
-    without = run("classify", "prevalence", desk / "model", desk / "corpus.csv", "--text", "text")
+    without = run("classify", "shares", desk / "model", desk / "corpus.csv", "--text", "text")
     assert without.exit_code == 0 and "prior shift" in without.stdout
 
 
 def test_bad_input_is_one_line(desk):
     train, model = desk / "train.csv", desk / "model"
     out = ["--out", desk / "other"]
-    assert "--label" in refused("classify", "train", train, "--label", "topic", *out)
+    assert "--labels" in refused("classify", "train", train, "--labels", "topic", *out)
     assert "--method" in refused(
-        "classify", "train", train, "--label", "theme", "--method", "svm", *out
+        "classify", "train", train, "--labels", "theme", "--method", "svm", *out
     )
     assert "--classes" in refused(
-        "classify", "train", train, "--label", "theme", "--head", "ordinal", *out
+        "classify", "train", train, "--labels", "theme", "--head", "ordinal", *out
     )
-    assert "--every" in refused("classify", "prevalence", model, desk / "corpus.csv", "--label",
+    assert "--every" in refused("classify", "shares", model, desk / "corpus.csv", "--gold",
                                 "theme", "--every", "decade")  # fmt: skip
     refused("classify", "predict", desk / "missing", train, *out)

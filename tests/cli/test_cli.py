@@ -72,9 +72,9 @@ def test_baselines_by_name(encoder, tmp_path, monkeypatch):
     texts = [f"{theme} {chr(97 + i)}{chr(97 + i)}" for theme in THEMES for i in range(20)]
     path.write_text("\n".join(["text", *texts]))
     seen = run("inspect", path, "--encoder", encoder)
-    assert seen.exit_code == 0 and "5 tokens" in seen.stdout and "--student" in seen.stdout
+    assert seen.exit_code == 0 and "5 tokens" in seen.stdout and "--distill" in seen.stdout
     command = ("topics", path, "--encoder", encoder, "--words", "social", "--out", tmp_path / "out")
-    made = run(*command, *(("--sample", 30) if encoder == "tfidf" else ("--replicates", 0)))
+    made = run(*command, *(("--sample", 30) if encoder == "tfidf" else ("--n-replicates", 0)))
     assert made.exit_code == 0 and (tmp_path / "out" / "report.html").exists(), made.output
     if encoder == "tfidf":
         assert "assignments.parquet" in made.stdout
@@ -209,8 +209,8 @@ def test_inspect_names_the_options_of_the_next_command(tmp_path):
     seen = run("inspect", path, "--text", "title,body")
     assert seen.stdout.startswith("columns found: --text title,body --id id\n")
     assert "--text title,body --id id --encoder multilingual-e5-small --out" in seen.stdout
-    done = run("topics", path, "--topics", "many", "--encoder", "tfidf", "--out", tmp_path / "o")
-    assert done.exit_code == 2 and "error: --topics must be" in done.stderr
+    done = run("topics", path, "--n-topics", "many", "--encoder", "tfidf", "--out", tmp_path / "o")
+    assert done.exit_code == 2 and "error: --n-topics must be" in done.stderr
 
 
 def test_long_texts_are_fitted_as_passages(tmp_path):
@@ -218,7 +218,7 @@ def test_long_texts_are_fitted_as_passages(tmp_path):
     rows = [f"{(THEMES[n % 3] + '. ') * 200}number {n}." for n in range(8)]
     path.write_text("\n".join(["text", *rows]))
     assert "speeches.csv --passages --text text" in run("inspect", path).stdout
-    command = ("topics", path, "--passages", "--encoder", "tfidf", "--replicates", 0)
+    command = ("topics", path, "--passages", "--encoder", "tfidf", "--n-replicates", 0)
     assert run(*command, "--out", tmp_path / "out").exit_code == 0
     rows = pd.read_parquet(tmp_path / "out" / "documents.parquet")
     assert len(rows) > 16 and rows["passage_of"].nunique() == 8
@@ -230,7 +230,7 @@ def test_seed_words_and_stop_words(tmp_path):
     lines = [" ".join([*rng.choice(THEMES[n % 3].split(), 3), f"word{n}"]) for n in range(120)]
     path.write_text("\n".join(["text", *lines]))
     options = ("--seed-words", "fruit: apple, pear", "--stop-words", "rail, rook")
-    command = ("topics", path, "--encoder", "tfidf", "--replicates", 0, *options)
+    command = ("topics", path, "--encoder", "tfidf", "--n-replicates", 0, *options)
     assert run(*command, "--out", tmp_path / "out").exit_code == 0
     result = TopicResult.load(tmp_path / "out")
     assert result.settings["constraints"]["seeds"] == {"fruit": ["apple", "pear"]}
@@ -251,7 +251,7 @@ def test_commands_read_folders_and_say_what_they_left_out(tmp_path):
     seen = run("inspect", desk, "--encoder", "tfidf")
     assert "columns found: --text text" in seen.stdout and "1 missing" in seen.stdout
     assert "bad.xml" in seen.stdout and "photo.png" in seen.stdout
-    made = run("topics", desk, "--encoder", "tfidf", "--replicates", 0, "--out", tmp_path / "out")
+    made = run("topics", desk, "--encoder", "tfidf", "--n-replicates", 0, "--out", tmp_path / "out")
     assert made.exit_code == 0 and "bad.xml" in made.stderr, made.output
     rows = pd.read_parquet(tmp_path / "out" / "documents.parquet")
     assert len(rows) == 31 and rows["id"][0] == "0.html" and rows["title"][0] == "Page 0"

@@ -44,11 +44,11 @@ def articles(toy, tmp_path, monkeypatch):
     return path
 
 
-TWO = ("--encoder", "words", "--encoder", "hashed", "--text", "body")
+TWO = ("--encoders", "words,hashed", "--text", "body")
 
 
 def test_prints_scores_overlaps_and_moves(articles, page):
-    done = run("compare", articles, *TWO, "--labels", "theme")
+    done = run("compare-encoders", articles, *TWO, "--labels", "theme")
     assert done.exit_code == 0, done.output
     assert "135 texts, grouped by label" in done.stdout
     assert "k-NN accuracy" in done.stdout and "trustworthiness" in done.stdout
@@ -60,7 +60,7 @@ def test_prints_scores_overlaps_and_moves(articles, page):
 
 def test_writes_a_folder(articles, page, tmp_path):
     out = tmp_path / "o"
-    done = run("compare", articles, *TWO, "--out", out)
+    done = run("compare-encoders", articles, *TWO, "--out", out)
     assert done.exit_code == 0, done.output
     assert {p.name for p in out.iterdir()} == {
         "comparison.html", "scores.csv", "differences.csv", "overlaps.csv", "moved.csv",
@@ -72,7 +72,8 @@ def test_writes_a_folder(articles, page, tmp_path):
     assert pd.read_csv(out / "overlaps.csv")["n"].tolist() == [len(result.corpus)]
     moved = pd.read_csv(out / "moved.csv")
     assert len(moved) == len(result.moves) and moved["gained"].notna().any()
-    assert run("compare", articles, *TWO, "--out", out).exit_code == 0  # ours may be replaced
+    # A folder of ours may be replaced.
+    assert run("compare-encoders", articles, *TWO, "--out", out).exit_code == 0
     assert (out / "comparison.html").read_text() == "<p>a page</p>"
 
 
@@ -80,20 +81,24 @@ def test_places_are_asked_for_before_the_work(articles, tmp_path, monkeypatch):
     monkeypatch.setattr("embedtopics.corpus._corpus.Corpus.from_file", None)
     (tmp_path / "o").mkdir()
     (tmp_path / "o" / "thesis.docx").write_text("mine")
-    assert "holds other files" in refused("compare", articles, *TWO, "--out", tmp_path / "o")
+    assert "holds other files" in refused(
+        "compare-encoders", articles, *TWO, "--out", tmp_path / "o"
+    )
 
 
 def test_a_full_disk_is_one_line(articles, tmp_path, monkeypatch):
     monkeypatch.setattr("embedtopics.report._report.write_report", raising(FULL_DISK))
-    line = refused("compare", articles, *TWO, "--out", tmp_path / "o")
+    line = refused("compare-encoders", articles, *TWO, "--out", tmp_path / "o")
     assert "No space left on device" in line
     assert [p.name for p in tmp_path.iterdir()] == ["articles.csv"]
 
 
 def test_bad_input(articles, tmp_path):
-    assert "nowhere.csv" in refused("compare", tmp_path / "nowhere.csv")
+    assert "nowhere.csv" in refused("compare-encoders", tmp_path / "nowhere.csv")
     assert "no encoder nothing" in refused(
-        "compare", articles, "--text", "body", "--encoder", "words", "--encoder", "nothing"
+        "compare-encoders", articles, "--text", "body", "--encoders", "words,nothing"
     )
-    assert "at least two" in refused("compare", articles, "--text", "body", "--encoder", "words")
-    assert "'them'" in refused("compare", articles, *TWO, "--labels", "them")
+    assert "at least two" in refused(
+        "compare-encoders", articles, "--text", "body", "--encoders", "words"
+    )
+    assert "'them'" in refused("compare-encoders", articles, *TWO, "--labels", "them")

@@ -1,4 +1,4 @@
-"""Commands that change a folder of results: label, edit, resolution, and add."""
+"""Commands that change a folder of results: edit, recluster and extend."""
 
 import csv
 import io
@@ -27,28 +27,29 @@ def results(written, tmp_path):
     return shutil.copytree(written, tmp_path / "results")
 
 
-def label_rows(folder):
-    text = (folder / "labels.csv").read_bytes().decode("utf-8-sig")
+def name_rows(folder):
+    text = (folder / "names.csv").read_bytes().decode("utf-8-sig")
     return list(csv.reader(io.StringIO(text, newline="")))
 
 
 def write_rows(folder, rows, delimiter=";"):
-    with (folder / "labels.csv").open("w", encoding="utf-8-sig", newline="") as stream:
+    with (folder / "names.csv").open("w", encoding="utf-8-sig", newline="") as stream:
         csv.writer(stream, delimiter=delimiter).writerows(rows)
 
 
-def test_labels_are_read_back_into_everything(results):
-    rows = [[*row, "my notes"] for row in label_rows(results)]
+def test_names_are_read_back_into_everything(results):
+    rows = [[*row, "my notes"] for row in name_rows(results)]
     rows[3][1], rows[1][1] = "Élections", "'=Sum"
     write_rows(results, [rows[0], *rows[:0:-1]])
-    mine = (results / "labels.csv").read_bytes()
-    done = run("label", results)
+    mine = (results / "names.csv").read_bytes()
+    done = run("edit", results, "--names-from", results / "names.csv")
     assert done.exit_code == 0, done.output
-    assert "2 topics renamed" in done.stdout and "Élections" in done.stdout
+    assert "renamed 0 '=Sum', 2 'Élections'" in done.stdout
+    assert "no topic id has changed" in done.stdout
     result = et.TopicResult.load(results / "model")
     assert result.topics[2].name == "Élections" and result.topics[0].name == "=Sum"
     assert [topic.is_named for topic in result.topics[:4]] == [True, False, True, False]
-    assert (results / "labels.csv").read_bytes() == mine
+    assert (results / "names.csv").read_bytes() == mine
     assert "Élections" in (results / "report.html").read_text("utf-8")
     table = pd.read_csv(results / "topics.csv")
     assert table["name"][2] == "Élections" and table["name"][0] == "'=Sum"
@@ -56,9 +57,32 @@ def test_labels_are_read_back_into_everything(results):
     assert set(found.loc[found["topic"] == 2, "topic_name"]) == {"Élections"}
     # A second time there is nothing to do, and nothing is written.
     before = contents(results)
-    again = run("label", results)
+    again = run("edit", results, "--names-from", results / "names.csv")
     assert again.exit_code == 0 and "no name" in again.stdout
     assert contents(results) == before
+
+
+def test_a_new_name_changes_no_id_and_a_merge_says_which(results):
+    renamed = run("edit", results, "--rename", "4=Four")
+    assert "no topic id has changed" in renamed.stdout
+
+    merged = run("edit", results, "--merge", "1,2")
+    result = et.TopicResult.load(results / "model")
+    new_ids = result.history[-1].new_ids
+    changed = [f"{old} is {new}" for old, new in enumerate(new_ids) if old != new]
+    assert f"topic ids have changed: {', '.join(changed)}" in " ".join(merged.stdout.split())
+
+
+def test_names_of_a_copy_or_a_folder_of_before_are_read(results, tmp_path):
+    copy = tmp_path / "labels.csv"
+    with copy.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([["topic", "label"], ["1", "First"]])
+
+    done = run("edit", results, "--names-from", copy, "--rename", "2=Second")
+    assert done.exit_code == 0, done.output
+    topics = et.TopicResult.load(results / "model").topics
+    assert (topics[1].name, topics[2].name) == ("First", "Second")
+    assert name_rows(results)[2][:2] == ["1", "First"]
 
 
 @pytest.mark.parametrize(
@@ -70,21 +94,21 @@ def test_labels_are_read_back_into_everything(results):
         ([["1", "x"], ["2", "x"]], "'x' for 1 and 2"),
     ],
 )
-def test_bad_labels_leave_the_folder_whole(results, rows, message):
-    write_rows(results, [["topic", "label"], *rows])
+def test_bad_names_leave_the_folder_whole(results, rows, message):
+    write_rows(results, [["topic", "name"], *rows])
     before = contents(results)
-    assert message in refused("label", results)
+    assert message in refused("edit", results, "--names-from", results / "names.csv")
     assert contents(results) == before
 
 
-def test_labels_that_were_not_read_are_not_lost(results, tmp_path):
-    write_rows(results, [["topic", "label"], ["1", "Work of hours"]])
+def test_names_that_were_not_read_are_not_lost(results, tmp_path):
+    write_rows(results, [["topic", "name"], ["1", "Work of hours"]])
     before = contents(results)
-    for command in (("edit", results, "--remove", 1), ("resolution", results, "coarse")):
-        assert "labels.csv has edits that were not applied" in refused(*command)
+    for command in (("edit", results, "--remove", 1), ("recluster", results, "coarse")):
+        assert "names.csv has edits that were not applied" in refused(*command)
     assert contents(results) == before
     assert run("edit", results, "--remove", 1, "--out", tmp_path / "new").exit_code == 0
-    assert run("label", results).exit_code == 0
+    assert run("edit", results, "--names-from", results / "names.csv").exit_code == 0
     assert run("edit", results, "--remove", 2).exit_code == 0
     assert "Work of hours" in {t.name for t in et.TopicResult.load(results / "model").topics}
 
@@ -92,7 +116,7 @@ def test_labels_that_were_not_read_are_not_lost(results, tmp_path):
 def test_all_edits_in_order_by_the_ids_of_before(results, branched):
     done = run(
         "edit", results, "--rename", "4=Merged", "--remove", "2,9", "--merge", "3,4",
-        "--merge", "7,8", "--reassign", "terms",
+        "--merge", "7,8", "--reduce-outliers", "terms",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     result = et.TopicResult.load(results / "model")
@@ -105,7 +129,7 @@ def test_all_edits_in_order_by_the_ids_of_before(results, branched):
     assert second.history[-1].message == result.history[2].message
     assert f"renamed {ids[4]} 'Merged'" in done.stdout
     assert "Merged" in {topic.name for topic in result.topics}
-    assert "topic ids have changed" in done.stdout
+    assert "topic ids have changed: " in done.stdout and "removed: 2, 9" in done.stdout
     assert max(map(len, done.stdout.split("merged 3")[0].splitlines())) <= 80
 
 
@@ -126,41 +150,41 @@ def test_bad_edits_leave_the_folder_whole(results, options, message):
     assert contents(results) == before
 
 
-def test_labels_that_change_no_name_do_not_bar_the_way(results):
-    write_rows(results, [[*row, "my notes"] for row in label_rows(results)])
-    mine = (results / "labels.csv").read_bytes()
+def test_names_that_change_nothing_do_not_bar_the_way(results):
+    write_rows(results, [[*row, "my notes"] for row in name_rows(results)])
+    mine = (results / "names.csv").read_bytes()
     assert "has edits" in refused("edit", results, "--remove", 1)
-    done = run("label", results)
+    done = run("edit", results, "--names-from", results / "names.csv")
     assert done.exit_code == 0 and "no name" in done.stdout
-    assert (results / "labels.csv").read_bytes() == mine
+    assert (results / "names.csv").read_bytes() == mine
     assert et.TopicResult.load(results / "model").history == ()
     assert run("edit", results, "--remove", 1).exit_code == 0
 
 
 def test_what_is_no_folder_of_results(tmp_path, results):
     (tmp_path / "a.csv").write_text("text\nhello there\n")
-    for command in ("edit", "label"):
-        assert "expected a folder that embedtopics topics" in refused(command, tmp_path)
-        assert "expected a folder that embedtopics topics" in refused(command, tmp_path / "none")
+    for folder in (tmp_path, tmp_path / "none"):
+        message = refused("edit", folder, "--remove", 1)
+        assert "expected a folder that embedtopics topics" in message
     out = ("--out", tmp_path / "o")
-    assert "embedtopics resolution" in refused("topics", results, *out)
-    assert "expected a folder" in refused("resolution", tmp_path / "a.csv", "fine", *out)
-    assert "must be" in refused("resolution", results, "medium")
-    assert "must be at most" in refused("resolution", results, 400)
+    assert "embedtopics recluster" in refused("topics", results, *out)
+    assert "expected a folder" in refused("recluster", tmp_path / "a.csv", "fine", *out)
+    assert "must be" in refused("recluster", results, "medium")
+    assert "must be at most" in refused("recluster", results, 400)
 
 
-@pytest.mark.parametrize(("resolution", "n_topics"), [("4", 4), ("auto", 12)])
-def test_reading_at_another_resolution(results, resolution, n_topics, tmp_path):
+@pytest.mark.parametrize(("asked", "n_topics"), [("4", 4), ("auto", 12)])
+def test_another_number_of_topics(results, asked, n_topics, tmp_path):
     run("edit", results, "--merge", "1,2", "--rename", "5=Five")
     before = contents(results)
-    done = run("resolution", results, resolution, "--out", tmp_path / "new")
+    done = run("recluster", results, asked, "--out", tmp_path / "new")
     assert done.exit_code == 0, done.output
     assert contents(results) == before
     result = et.TopicResult.load(tmp_path / "new" / "model")
     assert result.n_topics == n_topics and result.stability is None
     assert "earlier edits (merge, rename)" in done.stdout
     assert f"{n_topics} topics cover" in done.stdout
-    again = ("resolution", results, resolution)
+    again = ("recluster", results, asked)
     assert "--overwrite" in refused(*again) and contents(results) == before
     assert run(*again, "--overwrite").exit_code == 0
     assert et.TopicResult.load(results / "model").n_topics == n_topics
@@ -168,7 +192,7 @@ def test_reading_at_another_resolution(results, resolution, n_topics, tmp_path):
 
 def test_stability_is_measured_as_before(branched, tmp_path):
     write_results_folder(with_stability(branched, 2), tmp_path / "results")
-    assert run("resolution", tmp_path / "results", 4).exit_code == 0
+    assert run("recluster", tmp_path / "results", 4).exit_code == 0
     assert et.TopicResult.load(tmp_path / "results" / "model").stability.n_replicates == 2
 
 
@@ -209,7 +233,7 @@ def test_documents_are_added_twice_and_the_columns_found(grown, tmp_path):
             et.TopicResult.load(results / "model"),
             et.Corpus.from_file(file, text="body", time="when", group="paper"),
         )
-        done = run("add", results, file)
+        done = run("extend", results, file)
         assert done.exit_code == 0, done.output
         assert str(expected) in done.stdout and "Farms" in done.stdout
         after = et.TopicResult.load(results / "model")
@@ -227,14 +251,14 @@ def test_a_new_subject_is_told_and_adopted(grown, tmp_path):
     before = et.TopicResult.load(grown / "model")
     expected = extend(before, et.Corpus.from_file(file))
     out = tmp_path / "out"
-    done = run("add", grown, file, "--out", out)
+    done = run("extend", grown, file, "--out", out)
     assert done.exit_code == 0, done.output
     assert expected.is_alarming and len(expected.candidates) == 1
     assert str(expected) in done.stdout and "more than chance explains" in done.stdout
     size = expected.candidates[0].size
     assert f"{size} texts: " in done.stdout and "--adopt makes topics" in done.stdout
     assert et.TopicResult.load(grown / "model").labels.shape == (100,)  # stays as it was
-    done = run("add", grown, file, "--out", tmp_path / "more", "--adopt")
+    done = run("extend", grown, file, "--out", tmp_path / "more", "--adopt")
     assert done.exit_code == 0, done.output
     assert "--adopt makes topics" not in done.stdout
     after = et.TopicResult.load(tmp_path / "more" / "model")
@@ -251,7 +275,7 @@ def test_what_is_refused_with_one_line(grown, tmp_path):
         ((grown, file, "--encoder", "tfidf"), "--encoder must be the encoder of the fit"),
         ((grown, file, "--out", file), "is a file"),
     ):
-        assert message in refused("add", *arguments)
+        assert message in refused("extend", *arguments)
 
 
 def test_verify_says_what_comes_out_again(results, branches, tmp_path):

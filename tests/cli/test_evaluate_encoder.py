@@ -23,7 +23,7 @@ def encoders(monkeypatch):
 def test_prints_scores_with_intervals(pairs, tmp_path):
     out = tmp_path / "scores.csv"
     folder = write_retrieval(tmp_path / "tiny")
-    done = run("evaluate-encoder", "first", "--pairs", pairs, "--retrieval", folder, "--out", out)
+    done = run("evaluate-encoders", "first", "--pairs", pairs, "--retrieval", folder, "--out", out)
     assert done.exit_code == 0, done.output
     table = pd.read_csv(out)
     assert list(table) == ["encoder", "task", "file", "metric", "value", "low", "high", "n"]
@@ -36,7 +36,7 @@ def test_prints_scores_with_intervals(pairs, tmp_path):
 
 def test_several_encoders_have_paired_differences(pairs, tmp_path):
     out = tmp_path / "scores.csv"
-    done = run("evaluate-encoder", "first", "second", "--pairs", pairs, "--out", out)
+    done = run("evaluate-encoders", "first", "second", "--pairs", pairs, "--out", out)
     assert done.exit_code == 0, done.output
     table = pd.read_csv(out)
     first, second = (table[table["encoder"] == name].iloc[0] for name in ("first", "second"))
@@ -47,9 +47,11 @@ def test_several_encoders_have_paired_differences(pairs, tmp_path):
 
 
 def test_bad_input(pairs, tmp_path):
-    assert "--pairs" in refused("evaluate-encoder", "first")
-    assert "'one'" in refused("evaluate-encoder", "first", "--pairs", pairs, "--columns", "one,b,c")
-    assert "named twice" in refused("evaluate-encoder", "first", "first", "--pairs", pairs)
+    assert "--pairs" in refused("evaluate-encoders", "first")
+    assert "'one'" in refused(
+        "evaluate-encoders", "first", "--pairs", pairs, "--columns", "one,b,c"
+    )
+    assert "named twice" in refused("evaluate-encoders", "first", "first", "--pairs", pairs)
     assert "ends in .csv" in refused(
-        "evaluate-encoder", "first", "--pairs", pairs, "--out", tmp_path
+        "evaluate-encoders", "first", "--pairs", pairs, "--out", tmp_path
     )

@@ -126,13 +126,13 @@ def test_info_says_what_an_index_holds(index):
 def test_topics_are_attached_to_their_documents(index, tmp_path):
     result = factories.make_result(60, 3)
     result.save(tmp_path / "model")
-    assert "other ids" in refused("index", "topics", index, tmp_path / "model")
+    assert "other ids" in refused("index", "attach-topics", index, tmp_path / "model")
     corpus, labels = result.corpus, result.by_row(result.clustering.labels, -1)
     frame = pd.DataFrame({"id": corpus.ids, "body": corpus.texts}).iloc[:40]
     frame.to_csv(tmp_path / "known.csv", index=False)
     done = run("index", "add", index, tmp_path / "known.csv", "--text", "body", "--id", "id")
     assert done.exit_code == 0, done.output
-    done = run("index", "topics", index, tmp_path / "model")
+    done = run("index", "attach-topics", index, tmp_path / "model")
     assert done.exit_code == 0, done.output
     n_known = sum(bool(text.strip()) for text in frame["body"])
     assert f"attached: topics to {n_known} of 49 documents" in done.stdout
@@ -144,7 +144,9 @@ def test_topics_are_attached_to_their_documents(index, tmp_path):
     done = run("search", index, corpus.texts[0], "--mode", "dense", "--where", f"topic == {topic}",
                "-k", 49)  # fmt: skip
     assert done.stdout.count(f"  topic {topic}\n") == len(own)
-    assert "expected a saved folder" in refused("index", "topics", index, tmp_path / "nothing")
+    assert "expected a saved folder" in refused(
+        "index", "attach-topics", index, tmp_path / "nothing"
+    )
 
 
 def test_check_names_the_damaged_file(index):
@@ -184,7 +186,7 @@ def test_bad_input(index, built, tmp_path):
     nothing = tmp_path / "nothing.index"
     for command in (
         ("add", nothing, file), ("remove", nothing, "d1"), ("compact", nothing), ("check", nothing),
-        ("info", nothing), ("topics", nothing, mine),
+        ("info", nothing), ("attach-topics", nothing, mine),
     ):  # fmt: skip
         assert "nothing.index" in refused("index", *command), command
     assert "'zz'" in refused("index", "remove", index, "d1", "zz")

@@ -22,7 +22,7 @@ def test_reads_texts_and_says_what_came_of_it(tiny_bert, articles, tmp_path):
     out = tmp_path / "my-encoder"
     done = run(
         "pretrain", articles, "--text", "body", "--masking", "whole-word", "--encoder", tiny_bert,
-        "--out", out, *QUICK, "--corpus", articles, "--classes", "kind",
+        "--out", out, *QUICK, "--corpus", articles, "--labels", "kind",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     report = training.TrainingReport.load(out)
@@ -43,7 +43,7 @@ def test_words_are_added_before(tiny_bert, articles, tmp_path):
     table.to_csv(articles, index=False)
     done = run(
         "pretrain", articles, "--text", "body", "--add-words", 1, "--encoder", tiny_bert,
-        "--out", tmp_path / "out", *QUICK, "--corpus", articles, "--classes", "kind",
+        "--out", tmp_path / "out", *QUICK, "--corpus", articles, "--labels", "kind",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     told = " ".join(done.stderr.split())

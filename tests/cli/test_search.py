@@ -105,7 +105,7 @@ def test_the_table_is_written_before_anything_is_printed(index, tmp_path, monkey
     monkeypatch.setattr(Console, "print", raising(BrokenPipeError))
     run("search", index, QUERY, "--out", tmp_path / "hits.csv")
     assert len(pd.read_csv(tmp_path / "hits.csv")) == 8
-    run("search-eval", index, queries, qrels, "--out", tmp_path / "figures.csv")
+    run("index", "evaluate", index, queries, qrels, "--out", tmp_path / "figures.csv")
     assert set(pd.read_csv(tmp_path / "figures.csv")["mode"]) == {"dense", "lexical", "hybrid"}
 
 
@@ -122,7 +122,7 @@ def judged(folder):
 def test_evaluates_as_the_functions_do(index, tmp_path):
     queries, qrels = judged(tmp_path)
     out = tmp_path / "figures.csv"
-    done = run("search-eval", index, queries, qrels, "--k", 5, "--out", out)
+    done = run("index", "evaluate", index, queries, qrels, "--k", 5, "--out", out)
     assert done.exit_code == 0, done.output
     assert max(map(len, done.stdout.splitlines()[:6])) <= 80
     loaded = et.SearchIndex.load(index)
@@ -145,7 +145,7 @@ def test_evaluates_as_the_functions_do(index, tmp_path):
 
 
 def test_one_mode_is_evaluated_alone(index, tmp_path):
-    done = run("search-eval", index, *judged(tmp_path), "--mode", "lexical")
+    done = run("index", "evaluate", index, *judged(tmp_path), "--mode", "lexical")
     assert done.exit_code == 0 and "hybrid" not in done.stdout, done.output
 
 
@@ -160,11 +160,11 @@ def test_bad_input(index, tmp_path):
     line = refused("search", index, "x", "--out", tmp_path / "thesis.docx")
     assert "--out must be a file whose name ends in .csv" in line
     queries, qrels = judged(tmp_path)
-    refused("search-eval", index, tmp_path / "no.csv", qrels)
-    refused("search-eval", index, queries, tmp_path / "no.tsv")
-    assert "mode must be" in refused("search-eval", index, queries, qrels, "--mode", "x")
+    refused("index", "evaluate", index, tmp_path / "no.csv", qrels)
+    refused("index", "evaluate", index, queries, tmp_path / "no.tsv")
+    assert "mode must be" in refused("index", "evaluate", index, queries, qrels, "--mode", "x")
     qrels.write_text("other 0 d1 1\n")
-    assert "the ids of queries differ" in refused("search-eval", index, queries, qrels)
+    assert "the ids of queries differ" in refused("index", "evaluate", index, queries, qrels)
 
 
 def test_fields_suggestions_and_words_alone(tmp_path):

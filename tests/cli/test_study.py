@@ -48,7 +48,7 @@ def plan(tmp_path, monkeypatch):
 
 
 def test_a_plan_is_run_and_every_departure_is_marked(plan, tmp_path):
-    done = run("study", plan, "--out", "study")
+    done = run("run-plan", plan, "--out", "study")
     assert done.exit_code == 0, done.output
     record = json.loads((tmp_path / "study" / "study.json").read_text())
     assert record["plan_sha256"] == hashlib.sha256(PLAN.encode()).hexdigest()
@@ -68,7 +68,7 @@ def test_a_plan_is_run_and_every_departure_is_marked(plan, tmp_path):
     before = (tmp_path / "study" / "study.json").read_bytes()
 
     plan.write_text(PLAN.replace("[6, 9]", "[6, 400]"))
-    done = run("study", plan, "--out", "study")
+    done = run("run-plan", plan, "--out", "study")
     again = json.loads((tmp_path / "study" / "run-2" / "study.json").read_text())
     changed, unmet = again["departures"]
     assert changed == "choices.n_topics is [6, 400], planned [6, 9]"
@@ -84,7 +84,7 @@ def test_a_plan_is_run_and_every_departure_is_marked(plan, tmp_path):
 
 def test_a_plan_changed_after_its_date_is_named(plan):
     os.utime(plan)
-    run("study", plan, "--out", "late")
+    run("run-plan", plan, "--out", "late")
     (note,) = json.loads((plan.parent / "late" / "study.json").read_text())["departures"]
     assert note.startswith("plan.toml was changed on 20") and note.endswith("date 2026-01-05")
 
@@ -107,11 +107,11 @@ def test_a_plan_changed_after_its_date_is_named(plan):
 )
 def test_a_wrong_plan_is_refused_in_one_sentence(plan, old, new, message):
     plan.write_text(PLAN.replace(old, new))
-    assert message in refused("study", plan, "--out", "wrong")
+    assert message in refused("run-plan", plan, "--out", "wrong")
     assert not (plan.parent / "wrong").exists()
 
 
 def test_other_files_are_not_written_over(plan, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
-    assert "holds other files" in refused("study", plan, "--out", "mine")
+    assert "holds other files" in refused("run-plan", plan, "--out", "mine")

@@ -56,7 +56,7 @@ def test_trains_on_graded_pairs_and_reads_the_report_again(tiny_bert, pairs_file
     test = write(tmp_path / "test.csv", graded_rows(40, seed=2))
     out, figure = tmp_path / "tuned", tmp_path / "curves.html"
     done = run(
-        "train", "sts", pairs_file, *STS, "--encoder", tiny_bert, "--out", out, *QUICK,
+        "train", pairs_file, "--kind", "graded", *STS, "--encoder", tiny_bert, "--out", out, *QUICK,
         "--test", test, "--report", figure,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
@@ -84,14 +84,25 @@ def test_trains_on_graded_pairs_and_reads_the_report_again(tiny_bert, pairs_file
     assert resolve_encoder(out).encode(["red light"]).shape == (1, 16)
 
     moved = out.rename(tmp_path / "moved")
-    again = run("train", "read", moved, "--report", tmp_path / "again.html")
+    again = run("report", moved, "--out", tmp_path / "again.html")
     assert again.exit_code == 0, again.output
     same = done.stdout.split("\nencoder written to")[0]
     assert again.stdout.split("\nencoder written to")[0] == same
     assert f"encoder written to {moved}" in again.stdout and again.stderr == done.stderr
     assert (tmp_path / "again.html").stat().st_size > 10_000
     # A finished encoder is replaced only where that is asked for.
-    again = ("train", "sts", pairs_file, *STS, "--encoder", tiny_bert, *QUICK, "--out", moved)
+    again = (
+        "train",
+        pairs_file,
+        "--kind",
+        "graded",
+        *STS,
+        "--encoder",
+        tiny_bert,
+        *QUICK,
+        "--out",
+        moved,
+    )
     assert "--overwrite" in refused(*again)
     assert training.TrainingReport.load(moved).settings == report.settings
 
@@ -126,7 +137,7 @@ def first_line(done):
 
 
 def test_a_bad_run_says_so_first(fit_gives, pairs_file, tmp_path):
-    command = ("train", "sts", pairs_file, *STS, "--out", tmp_path / "out")
+    command = ("train", pairs_file, "--kind", "graded", *STS, "--out", tmp_path / "out")
     fit_gives(good_report())
     assert "WARNING" not in run(*command).output
     for verdict in ("learns nothing", "chaotic", "overlearning"):
@@ -148,7 +159,9 @@ def test_a_bad_run_says_so_first(fit_gives, pairs_file, tmp_path):
 def test_a_loss_that_is_not_finite_fails(fit_gives, pairs_file, tmp_path):
     fit_gives(dataclasses.replace(good_report(), stopped="loss not finite"))
     figure = tmp_path / "curves.html"
-    done = run("train", "sts", pairs_file, *STS, "--out", tmp_path / "out", "--report", figure)
+    done = run(
+        "train", pairs_file, "--kind", "graded", *STS, "--out", tmp_path / "out", "--report", figure
+    )
     assert done.exit_code == 1
     assert first_line(done).startswith("WARNING: training failed: the loss was not finite")
     assert figure.exists() and "next:" not in done.stdout
@@ -156,7 +169,7 @@ def test_a_loss_that_is_not_finite_fails(fit_gives, pairs_file, tmp_path):
 
 def test_the_end_that_was_asked_for_passes_through(fit_gives, pairs_file, tmp_path):
     fit_gives(does=raising(SystemExit(143)))
-    done = run("train", "sts", pairs_file, *STS, "--out", tmp_path / "out")
+    done = run("train", pairs_file, "--kind", "graded", *STS, "--out", tmp_path / "out")
     assert done.exit_code == 143 and done.stdout == ""
     assert f"{tmp_path / 'out'}.training" in done.stderr
 
@@ -165,7 +178,7 @@ def test_warnings_of_the_engine_are_not_told_twice(fit_gives, pairs_file, tmp_pa
     logger = logging.getLogger("embedtopics.training.trainer._running")
     told = Decision("training", "out_of_memory", 512, "Memory ran out.")
     fit_gives(good_report(decisions=(told, told)), lambda: logger.warning(told.message))
-    done = run("train", "sts", pairs_file, *STS, "--out", tmp_path / "out")
+    done = run("train", pairs_file, "--kind", "graded", *STS, "--out", tmp_path / "out")
     assert done.stderr.count("Memory ran out.") == 1 and not caplog.records
     logger.warning("afterwards")
     assert [record.message for record in caplog.records] == ["afterwards"]
@@ -174,14 +187,15 @@ def test_warnings_of_the_engine_are_not_told_twice(fit_gives, pairs_file, tmp_pa
 def test_options_reach_the_run(monkeypatch, pairs_file, tmp_path):
     seen = {}
 
-    def fit(encoder, train, objective, **options):
-        seen.update(options, encoder=encoder, train=train, objective=objective)
+    def fit(encoder, examples, objective, **options):
+        seen.update(options, encoder=encoder, train=examples, objective=objective)
         return good_report()
 
     monkeypatch.setattr("embedtopics.training.fit", fit)
     done = run(
-        "train", "sts", pairs_file, *STS, "--out", tmp_path / "out", "--precision", "bfloat16",
-        "--seed", 7, "--fresh", "--max-seq-length", 32, "--objective", "cosine",
+        "train", pairs_file, "--kind", "graded", *STS, "--out", tmp_path / "out",
+        "--precision", "bfloat16",
+        "--random-state", 7, "--fresh", "--max-seq-length", 32, "--objective", "cosine",
         "--validation", pairs_file, "--keep", "last", "--metric", "loss",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
@@ -192,15 +206,16 @@ def test_options_reach_the_run(monkeypatch, pairs_file, tmp_path):
     assert seen == {
         "encoder": "all-MiniLM-L6-v2", "out": tmp_path / "out", "resume": False,
         "overwrite": False, "objective": "cosine", "kind": "graded", "labels": None,
-        "settings": {"epochs": 3.0, "batch_size": 32, "learning_rate": 2e-5, "max_seq_length": 32,
-        "precision": "bfloat16", "validations_per_epoch": 4.0, "random_state": 7, "keep": "last",
-        "metric": "loss"},
+        "test": None, "corpus": None,
+        "settings": training.TrainingSettings(
+            max_seq_length=32, precision="bfloat16", random_state=7, keep="last", metric="loss"
+        ),
     }  # fmt: skip
 
 
 def test_bad_input_is_one_line(tiny_bert, pairs_file, tmp_path):
     out = tmp_path / "out"
-    sts = ("train", "sts", pairs_file, "--out", out, "--encoder", tiny_bert)
+    sts = ("train", pairs_file, "--kind", "graded", "--out", out, "--encoder", tiny_bert)
     assert "'one', 'other', 'how'" in refused(*sts, "--columns", "nothing,other")
     guessed = refused(*sts)
     assert "--columns" in guessed and "'one'" in guessed
@@ -210,26 +225,26 @@ def test_bad_input_is_one_line(tiny_bert, pairs_file, tmp_path):
         assert "--scale" in refused(*sts, *STS[:4], "--scale", bad)
     assert "--objective" in refused(*sts, *STS, "--objective", "guess")
     assert "--learning-rate" in refused(*sts, *STS, "--learning-rate", 0)
-    assert "--corpus" in refused(*sts, *STS, "--classes", "kind")
+    assert "--corpus" in refused(*sts, *STS, "--labels", "kind")
     assert "ends in .html" in refused(*sts, *STS, "--report", tmp_path / "curves.pdf")
     three = write(tmp_path / "three.csv", graded_rows(3, seed=9))
     few = refused(*sts, *STS, "--validation", three)
     assert "--validation" in few and "got 3" in few
     same = refused(*sts, *STS, "--validation", pairs_file)
     assert "240 of 240" in same
-    assert "three.csv" in refused("train", "sts", three, *STS, "--out", out)
+    assert "three.csv" in refused("train", three, "--kind", "graded", *STS, "--out", out)
     assert not out.exists()
     out.mkdir()
     (out / "thesis.txt").write_text("years of work")
     assert "holds other files" in refused(*sts, *STS)
     assert (out / "thesis.txt").read_text() == "years of work"
-    assert "no" in refused("train", "read", tmp_path / "nowhere")
+    assert "no" in refused("report", tmp_path / "nowhere")
 
 
 def test_labels_that_are_not_known(tmp_path):
     rows = [{"a": f"one {i}", "b": f"two {i}", "y": str(i % 3)} for i in range(30)]
     path = write(tmp_path / "pairs.jsonl", rows)
-    nli = ("train", "nli", path, "--columns", "a,b", "--out", tmp_path / "o")
+    nli = ("train", path, "--kind", "nli", "--columns", "a,b", "--out", tmp_path / "o")
     assert "--label-order" in refused(*nli, "--label", "y")
     assert "--label-order" in refused(*nli, "--label", "y", "--label-order", "a,b")
     assert "--label" in refused(*nli)

@@ -29,11 +29,11 @@ def documents(n=260, seed=5):
 def train(tiny_bert, tmp_path):
     """Train on rows; return what was printed, and the report."""
 
-    def learn(family, rows, *options, encoder=True):
+    def learn(kind, rows, *options, encoder=True):
         path = write(tmp_path / "examples.jsonl", rows)
         start = ("--encoder", tiny_bert) if encoder else ()
         out = tmp_path / f"out-{len(list(tmp_path.iterdir()))}"
-        done = run("train", family, path, *start, "--out", out, *QUICK, *options)
+        done = run("train", path, "--kind", kind, *start, "--out", out, *QUICK, *options)
         assert done.exit_code == 0, done.output
         assert resolve_encoder(out).encode(["red light", "river"]).shape[0] == 2
         assert not out.with_name(f"{out.name}.training").exists()
@@ -80,8 +80,8 @@ def test_texts_alone_with_a_corpus_and_a_test(train, tmp_path):
     test = write(tmp_path / "test.csv", scored)
     corpus = write(tmp_path / "corpus.csv", documents(60))
     done, report = train(
-        "unsupervised", documents(), "--text", "body", "--test", test, "--corpus", corpus,
-        "--classes", "section",
+        "texts", documents(), "--text", "body", "--test", test, "--corpus", corpus,
+        "--labels", "section",
     )  # fmt: skip
     assert {change.task for change in report.before_after} == {"test", "corpus"}
     assert "10-NN accuracy" in done.stdout

@@ -18,7 +18,7 @@ from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.report._explorer import explorer_html
 from embedtopics.topics import assign, at_resolution, rename
 from embedtopics.topics._storage import FILES, FORMAT, KIND, write_arrays
-from embedtopics.topics.editing._labels import read_labels, write_labels
+from embedtopics.topics.editing._names_file import read_names, write_names
 from tests.factories import each, make_result, refuses, saved_arrays
 
 SAVED = Path(__file__).parent / "saved" / "format_1"
@@ -206,7 +206,7 @@ def result():
 
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / "labels.csv"
+    return tmp_path / "names.csv"
 
 
 def rows_of(path):
@@ -214,10 +214,10 @@ def rows_of(path):
 
 
 def test_what_is_written(result, path):
-    write_labels(result, path)
+    write_names(result, path)
     assert path.read_bytes().startswith(b"\xef\xbb\xbf")
     head, *rows = rows_of(path)
-    assert head == ["topic", "label", "size", "terms", "example_1", "example_2", "example_3"]
+    assert head == ["topic", "name", "size", "terms", "example_1", "example_2", "example_3"]
     assert [int(row[0]) for row in rows] == list(range(6))
     assert [int(row[2]) for row in rows] == [topic.size for topic in result.topics]
     assert rows[0][1] == "'=1+1"
@@ -227,15 +227,15 @@ def test_what_is_written(result, path):
 
 
 def test_what_is_not_edited_is_no_change(result, path):
-    write_labels(result, path)
-    assert read_labels(path, result) == {}
+    write_names(result, path)
+    assert read_names(path, result) == {}
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
 def test_what_spreadsheets_do(result, path, delimiter, encoding, ending):
-    write_labels(result, path)
+    write_names(result, path)
     rows = rows_of(path)[1:]
     rows[1][1], rows[4][1], rows[5][1] = 'Élections, 2024; "quoted"', "'-minus", "  two\n words "
     del rows[3], rows[0]
@@ -251,28 +251,28 @@ def test_what_spreadsheets_do(result, path, delimiter, encoding, ending):
     writer.writerows([names, *table, [""] * 5, []])
     path.write_bytes(out.getvalue().encode(encoding))
     expected = {5: "two words", 4: "-minus", 1: 'Élections, 2024; "quoted"'}
-    assert read_labels(path, result) == expected
+    assert read_names(path, result) == expected
     named = rename(result, expected)
-    assert read_labels(path, named) == {}
+    assert read_names(path, named) == {}
 
 
 def test_topics_csv_may_be_edited_too(result, tmp_path):
     from embedtopics.topics import export
 
     export(result, tmp_path / "topics.csv", what="topics")
-    assert read_labels(tmp_path / "topics.csv", result) == {}
+    assert read_names(tmp_path / "topics.csv", result) == {}
 
 
 def test_an_own_apostrophe_stays(result, path):
     named = rename(result, {1: "'=x", 2: "'90s", 3: "+1"})
-    write_labels(named, path)
+    write_names(named, path)
     assert [row[1] for row in rows_of(path)[2:5]] == ["'=x", "'90s", "'+1"]
-    assert read_labels(path, named) == {}
-    assert read_labels(path, result) == {1: "=x", 2: "'90s", 3: "+1"}
+    assert read_names(path, named) == {}
+    assert read_names(path, result) == {1: "=x", 2: "'90s", 3: "+1"}
 
 
 WRONG = {
-    "labels": ["", "\n \n", "topic,name\n1,a\n", "label\na\n", "topic,label,Label\n1,a,b\n"],
+    "names_from": ["", "\n \n", "topic,title\n1,a\n", "name\na\n", "topic,name,Name\n1,a,b\n"],
     "topic": [
         "topic,label\n1,a\nx,b\n",
         "topic,label\n1.5,a\n",
@@ -282,7 +282,7 @@ WRONG = {
         "topic,label\n-2,a\n",
         "topic;label\n1.000;x\n",
     ],
-    "label": ["topic,label\n1,\n", "topic,label\n1\n"],
+    "name": ["topic,name\n1,\n", "topic,label\n1\n"],
     "size": ["topic,label,size\n1,a,9999\n"],
 }
 
@@ -291,15 +291,15 @@ WRONG = {
 def test_bad_files(result, path, content, parameter):
     path.write_text(content)
     with refuses(parameter) as raised:
-        read_labels(path, result)
+        read_names(path, result)
     assert str(path) in str(raised.value)
 
 
 def test_other_bytes_no_file_and_a_folder(result, path, tmp_path):
     path.write_bytes("topic,label\n1,a\n2,Été\n".encode("latin-1"))
     for place in (path, tmp_path / "none.csv", tmp_path):
-        with refuses("labels") as raised:
-            read_labels(place, result)
+        with refuses("names_from") as raised:
+            read_names(place, result)
         assert str(place) in str(raised.value)
 
 
@@ -315,4 +315,4 @@ def test_a_size_may_be_spelt_otherwise(path, number, size):
     big = dataclasses.replace(result.topics[0], size=number)
     result = dataclasses.replace(result, topics=(big, *result.topics[1:]))
     path.write_text(f'topic;label;size\n0;x;"{size}"\n')
-    assert read_labels(path, result) == {0: "x"}
+    assert read_names(path, result) == {0: "x"}

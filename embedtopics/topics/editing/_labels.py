@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +11,7 @@ import pandas as pd
 
 from embedtopics._utils.checks import checked_choice, optional_count
 from embedtopics._utils.display import excerpt
-from embedtopics._utils.folders import read_regular
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._table_files import spreadsheet_safe
 from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import TermWeighting
@@ -89,84 +83,6 @@ def rename(result: TopicResult, labels: Mapping[Any, str] | Callable[[Topic], st
 
     listed = ", ".join(f"{topic} {name!r}" for topic, name in names.items())
     return with_names(result, names, f"renamed {listed}" if names else "renamed no topics")
-
-
-LABELS = "labels.csv"
-COLUMNS = ("topic", "label", "size", "terms", "example_1", "example_2", "example_3")
-DELIMITERS = ",;\t"
-
-
-def write_labels(result: TopicResult, path: Path) -> None:
-    """Write a CSV of the topics' labels, with keywords and examples."""
-    with path.open("w", encoding="utf-8-sig", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(COLUMNS)
-        for topic in result.topics:
-            examples = [excerpt(result.corpus.texts[row], 300) for row in topic.representatives[:3]]
-            cells = [topic.name, topic.size, ", ".join(topic.keywords[:10]), *examples]
-            cells += [""] * (len(COLUMNS) - 1 - len(cells))
-            writer.writerow([topic.topic_id, *map(spreadsheet_safe, cells)])
-
-
-def read_labels(path: Path, result: TopicResult) -> dict[int, str]:
-    """Read the edited labels by topic id from a file that a spreadsheet saved."""
-    (_, head), *rows = _read_rows(path) or [(1, [])]
-    names = [cell.strip().lower() for cell in head]
-    if not names.count("topic") == names.count("label") == 1:
-        columns = f"{', '.join(filter(None, names)) or 'no columns'} in {path}"
-        raise InputError("labels", "a table with one column topic and one label", found=columns)
-    labels: dict[int, str] = {}
-
-    for number, cells in rows:
-        row = dict(zip(names, cells, strict=False))
-        # Spreadsheets write an id as 3.0 or 3,0.
-        match = re.fullmatch(r"\s*(-?\d{1,9})(?:[.,]0{0,2})?\s*", row.get("topic", ""))
-        topic = int(match[1]) if match else None
-        if topic == NOISE:  # the last row of topics.csv
-            continue
-
-        if topic is None or topic in labels or not 0 <= topic < result.n_topics:
-            expected = f"an id of one of the topics, in one row of {path}"
-            raise InputError("topic", expected, row.get("topic"), line=number)
-        label = " ".join(row.get("label", "").split())
-        if not label:
-            raise InputError("label", f"given for topic {topic} in {path}", label, line=number)
-
-        # Three zeros are thousands, fewer are decimals.
-        size = re.sub(r"\D", "", re.sub(r"[.,]0{0,2}$", "", row.get("size", "").strip()))
-        if size and int(size) != result.topics[topic].size:
-            expected = f"{result.topics[topic].size:,} for topic {topic} in {path}"
-            remedy = "use the labels.csv of this result, or delete the column"
-            raise InputError("size", expected, int(size), remedy, line=number)
-        labels[topic] = label
-
-    edited = {}
-    for topic, label in labels.items():
-        before = result.topics[topic].name
-        if label not in (before, spreadsheet_safe(before)):
-            is_escaped = label.startswith("'") and spreadsheet_safe(label[1:]) == label
-            edited[topic] = label[1:] if is_escaped else label
-    return edited
-
-
-def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the rows that are not blank, each with the line on which it ends."""
-    try:
-        text = read_regular(path).decode("utf-8-sig")
-    except OSError as error:
-        reason = f"{path} ({error.strerror or error})"
-        raise InputError("labels", "a readable file", found=reason) from error
-    except UnicodeDecodeError as error:
-        row = error.object[: error.start].count(b"\n") + 1
-        expected = f"UTF-8 text in {path}"
-        remedy = "save the table as CSV UTF-8"
-        raise InputError(
-            "labels", expected, remedy=remedy, found="other bytes", line=row
-        ) from error
-
-    delimiter = max(DELIMITERS, key=next(iter(text.splitlines()), "").count)
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    return [(rows.line_num, cells) for cells in rows if any(cell.strip() for cell in cells)]
 
 
 WORD_NOTES = ("stop_words", "function_words", "no_stop_words")

@@ -1,0 +1,143 @@
+"""The public signatures follow the rules of the API, and every public name has an example."""
+
+import importlib
+import inspect
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import embedtopics
+
+SUBPACKAGES = [
+    name for name in embedtopics.__all__ if hasattr(getattr(embedtopics, name), "__path__")
+]
+FORMER_NAMES = (Path(__file__).parent / "former_names.txt").read_text("utf-8").split()
+"""Public names of the package before each name got one place."""
+
+LAST = ("random_state", "show_progress")
+"""Parameters that come last, in this order."""
+
+OF_OTHER_LIBRARIES = {
+    "encode": "sentence-transformers",
+    "mine_hard_negatives": "sentence-transformers",
+}
+"""Functions that keep the order of parameters of another library."""
+
+NOT_WORDS = {
+    "among", "classes_", "colors", "covariates", "data_", "document", "group_column", "groups",
+    "label", "labelled", "least", "least_words", "max_length", "most", "most_per_document",
+    "n", "options", "replicates", "runtime", "seed", "seeds", "share", "source_", "tags",
+    "truncation",
+}  # fmt: skip
+"""Words for which the API has others, such as ``n_replicates`` and ``labels``."""
+
+
+def public_callables():
+    """Yield the dotted name and the object of each public function, class and method."""
+    for module_name in ("embedtopics", *(f"embedtopics.{name}" for name in SUBPACKAGES)):
+        module = importlib.import_module(module_name)
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.ismodule(value) or not callable(value):
+                continue
+            yield f"{module_name}.{name}", value
+            if inspect.isclass(value) and not issubclass(value, Exception):
+                for method_name, method in vars(value).items():
+                    method = getattr(method, "__func__", method)
+                    if inspect.isfunction(method) and not method_name.startswith("_"):
+                        yield f"{module_name}.{name}.{method_name}", method
+
+
+def parameters_of(value):
+    if inspect.isclass(value) and issubclass(value, Exception):
+        return []
+    parameters = inspect.signature(value).parameters.values()
+    return [one for one in parameters if one.name not in ("self", "cls")]
+
+
+CALLABLES = dict(public_callables())
+
+
+def test_at_most_three_parameters_are_positional():
+    offences = {}
+    for name, value in CALLABLES.items():
+        positional = [
+            one.name
+            for one in parameters_of(value)
+            if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        ]
+        is_row = hasattr(value, "__dataclass_fields__")
+        if len(positional) > 3 and name.split(".")[-1] not in OF_OTHER_LIBRARIES and not is_row:
+            offences[name] = positional
+    assert not offences
+
+
+def test_every_keyword_is_written_out():
+    offences = [
+        f"{name}(*{one.name})"
+        for name, value in CALLABLES.items()
+        for one in parameters_of(value)
+        if one.kind in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
+    ]
+    assert not offences
+
+
+def test_the_seed_and_the_progress_come_last_and_the_seed_is_zero():
+    offences = []
+    for name, value in CALLABLES.items():
+        names = [one.name for one in parameters_of(value)]
+        last = [one for one in LAST if one in names]
+        if last and name.split(".")[-1] not in OF_OTHER_LIBRARIES and names[-len(last) :] != last:
+            offences.append(f"{name}({', '.join(names)})")
+        seeds = [one for one in parameters_of(value) if one.name == "random_state"]
+        if any(one.default not in (0, one.empty) for one in seeds):
+            offences.append(f"{name}(random_state={seeds[0].default})")
+    assert not offences
+
+
+def test_one_word_stands_for_each_thing():
+    offences = [
+        f"{name}({one.name})"
+        for name, value in CALLABLES.items()
+        for one in parameters_of(value)
+        if one.name in NOT_WORDS
+    ]
+    assert not offences
+
+
+def test_each_name_has_one_place():
+    places = Counter(id(value) for name, value in CALLABLES.items() if name.count(".") < 3)
+    repeated = [name for name, value in CALLABLES.items() if places[id(value)] > 1]
+    assert not repeated
+
+
+@pytest.mark.parametrize("name", FORMER_NAMES)
+def test_a_former_name_is_there_or_says_where_it_is(name):
+    module_name, _, attribute = name.rpartition(".")
+    try:
+        module = resolve(module_name)
+        getattr(module, attribute)
+    except AttributeError as error:
+        place = str(error).partition("; it is ")[2].removesuffix(" now")
+        assert place.startswith("et."), error
+        resolve(place.partition("(")[0].replace("et.", "embedtopics.", 1))
+
+
+def resolve(dotted):
+    """Return the object with a dotted name, as it is reached from the package."""
+    value = embedtopics
+    for part in dotted.split(".")[1:]:
+        value = getattr(value, part)
+    return value
+
+
+def test_every_public_name_has_an_example():
+    public = {name: value for name, value in CALLABLES.items() if name.count(".") < 3}
+    missing = [name for name, value in public.items() if ">>>" not in (value.__doc__ or "")]
+    assert not missing
+
+
+def test_no_example_is_skipped():
+    sources = Path(embedtopics.__file__).parent.rglob("*.py")
+    assert not [path.name for path in sources if "doctest: +SKIP" in path.read_text("utf-8")]

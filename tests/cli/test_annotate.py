@@ -52,7 +52,7 @@ def test_labels_given_on_the_page_are_in_the_folder(file):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "labels must be given"),
+        ((), "--codebook must be given"),
         (("--codebook", "a,b,a"), "--codebook"),
         (("--codebook", __file__), "--codebook must be a file of JSON"),
         (("--codebook", "a,b", "--kind", "pairs"), "--kind"),

@@ -169,7 +169,7 @@ def _topics(
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return labels as they are and with all texts in a topic, and what the fit cost."""
     from embedtopics import TopicModel
-    from embedtopics.topics import at_resolution
+    from embedtopics.topics import recluster
 
     empty = ~vectors.any(axis=1)  # none of its words is known
     vectors = np.where(empty[:, None], np.float32(1), vectors)
@@ -178,8 +178,8 @@ def _topics(
     result = model.fit(texts, embeddings=vectors).result_
     seconds, own = time.process_time() - began, result.n_topics
     if n_topics is not None:
-        result = at_resolution(result, n_topics)
-    whole = at_resolution(result, result.n_topics, coverage=1.0)
+        result = recluster(result, n_topics)
+    whole = recluster(result, result.n_topics, coverage=1.0)
     about = {
         "seconds_to_fit": round(seconds, 1), "n_topics_of_its_own": own,
         "n_topics": result.n_topics, "coverage": round(result.coverage, 4),

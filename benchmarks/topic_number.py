@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from benchmarks.topic_sets import QUICK, SETS, fit_bertopic, fit_set, shown
-from embedtopics.topics import at_resolution, themes
+from embedtopics.topics import recluster, themes
 
 __all__ = ["measure", "render"]
 
@@ -26,7 +26,7 @@ def measure(options: Options) -> dict[str, Any]:
         numbers = {
             "topics": fit.result.n_topics,
             "themes": len(themes(fit.result)),
-            "fine": at_resolution(fit.result, "fine").n_topics,
+            "fine": recluster(fit.result, "fine").n_topics,
             "bertopic": int(fit_bertopic(fit)[0].max()) + 1,
         }
         near = {kind: LEAST * n_classes <= n <= MOST * n_classes for kind, n in numbers.items()}

@@ -23,7 +23,7 @@ from benchmarks.topic_sets import (
     fit_set,
     shown,
 )
-from embedtopics.topics import at_resolution
+from embedtopics.topics import recluster
 
 __all__ = ["measure", "render"]
 
@@ -37,7 +37,7 @@ def measure(options: Options) -> dict[str, Any]:
         fit = fit_set(name)
         for at, n_topics in (("chosen", fit.result.n_topics), ("classes", len(set(fit.classes)))):
             labels = {
-                "embedtopics": at_resolution(fit.result, n_topics, coverage=1.0).labels,
+                "embedtopics": recluster(fit.result, n_topics, coverage=1.0).labels,
                 "k_means": KMeans(n_topics, n_init=10, random_state=SEED).fit_predict(fit.vectors),
                 "bertopic": _with_outliers(fit, n_topics),
             }

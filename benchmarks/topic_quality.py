@@ -25,7 +25,7 @@ from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from embedtopics import TopicModel
 from embedtopics.terms.results import TokenStream
-from embedtopics.topics import at_resolution, reduce
+from embedtopics.topics import recluster, reduce
 from embedtopics.topics.results import TopicResult
 
 __all__ = ["measure", "render", "word_tokens"]
@@ -76,7 +76,7 @@ class Case:
 def embedtopics(case: Case, n_topics: int) -> np.ndarray:
     is_chosen = n_topics == case.result.n_topics
     wanted = "auto" if is_chosen else n_topics
-    return at_resolution(case.result, wanted, coverage=1.0).labels
+    return recluster(case.result, wanted, coverage=1.0).labels
 
 
 def textbook(case: Case, n_topics: int) -> np.ndarray:

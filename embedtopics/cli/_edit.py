@@ -59,7 +59,7 @@ def edit(
         moved = after.history[-1].new_ids or ()
         new_ids = [moved[topic] for topic in new_ids]
     if reduce_outliers is not None:
-        after = topics.reassign(after, reduce_outliers)
+        after = topics.reduce_outliers(after, reduce_outliers)
         renumbered = after.history[-1].new_ids
         new_ids = [renumbered[topic] if renumbered and topic >= 0 else topic for topic in new_ids]
 

@@ -145,11 +145,11 @@ def recluster(
     out: opt.OutFolder = None,
 ) -> None:
     """Change the number of topics of a results folder, without a new fit."""
-    from embedtopics.topics import at_resolution, with_stability
+    from embedtopics import topics
 
     target = results if out is None else out
     before = show.read_results_folder(results)
-    permanent = {"at_resolution", "update_terms"}  # settings of terms outlive a resolution
+    permanent = {"recluster", "update_terms"}  # settings of terms outlive a resolution
     edits = list(dict.fromkeys(e.name for e in before.history if e.name not in permanent))
     if edits and target == results and not overwrite:
         raise InputError(
@@ -157,9 +157,9 @@ def recluster(
             "edits; name another folder with --out, or add --overwrite"
         )
     show.check_results_folder(target)
-    after = at_resolution(before, int(n_topics) if n_topics.isdecimal() else n_topics)
+    after = topics.recluster(before, int(n_topics) if n_topics.isdecimal() else n_topics)
     if before.stability is not None and after.topics:
-        after = with_stability(after, before.stability.n_replicates)
+        after = topics.with_stability(after, before.stability.n_replicates)
     show.write_results_folder(after, target)
     show.print_topics(after)
     if edits:

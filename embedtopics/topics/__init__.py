@@ -4,8 +4,10 @@ from embedtopics._utils.public import attach
 
 MOVED = {
     "TopicModel": "et.TopicModel",
+    "at_resolution": "et.topics.recluster",
     "inspect_corpus": "et.topics.inspect",
     "load_result": "et.TopicResult.load",
+    "reassign": "et.topics.reduce_outliers",
     "report_card": "et.topics.evaluate",
     "save_result": "result.save(folder)",
     "token_topics": "et.topics.mixture",

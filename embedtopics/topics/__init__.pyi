@@ -3,8 +3,8 @@ from ._describe import top_words as top_words
 from ._evaluation import evaluate as evaluate
 from ._inspection import inspect as inspect
 from ._propagation import assign as assign
-from ._resolution import at_resolution as at_resolution
 from ._resolution import levels as levels
+from ._resolution import recluster as recluster
 from ._resolution import suggest_resolution as suggest_resolution
 from ._resolution import with_stability as with_stability
 from ._specifications import specifications as specifications
@@ -26,8 +26,8 @@ from .editing._labels import rename as rename
 from .editing._labels import replay as replay
 from .editing._labels import update_terms as update_terms
 from .editing._regroup import merge as merge
-from .editing._regroup import reassign as reassign
 from .editing._regroup import reduce as reduce
+from .editing._regroup import reduce_outliers as reduce_outliers
 from .editing._regroup import remove as remove
 from .editing._regroup import split as split
 from .growing._extend import extend as extend

@@ -55,7 +55,7 @@ RESTORED = (
 )  # fmt: skip
 """Parameters of a loaded model that the settings of its result hold."""
 ASKED = ("n_topics", "min_cluster_size", "coverage")
-"""Parameters whose settings a fit or `at_resolution` resolves."""
+"""Parameters whose settings a fit or `recluster` resolves."""
 NAMED = {"reducer": REDUCERS, "clusterer": CLUSTERERS}
 """Names of stages."""
 
@@ -78,7 +78,7 @@ class TopicModel(Habits, ClusterMixin, TransformerMixin, BaseEstimator):
     n_topics : {"auto", "fine", "coarse"} or int
         Number of topics; an integer is met exactly. "auto" takes as many as the words of the texts
         support, at most 100, see `embedtopics.topics.levels`; "fine" twice as many, "coarse" as
-        many as there are themes. `embedtopics.topics.at_resolution` changes it after the fit.
+        many as there are themes. `embedtopics.topics.recluster` changes it after the fit.
     coverage : "auto" or float
         Share of the rows with text to assign to a topic. Label propagation assigns the texts
         outside the clusters. "auto" leaves out texts without a clear topic, 0 keeps the clusters

@@ -90,7 +90,7 @@ def edit_of(
     new_ids: npt.ArrayLike | None = None,
 ) -> Edit:
     """Return the record of an edit, with parameters as JSON holds them."""
-    if name != "at_resolution":
+    if name != "recluster":
         _EDITED.add(result)
     return Edit(
         name,

@@ -15,6 +15,7 @@ from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.display import progress_bar
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.clustering.results import NOISE, Level
@@ -382,14 +383,16 @@ def _interval(overlaps: Float64Array) -> tuple[Float64Array, Float64Array]:
     return bounds[0], bounds[1]
 
 
-def at_resolution(
-    result: TopicResult,
+def recluster(
+    result: FittedTopics,
     n_topics: int | str = "auto",
     *,
     min_cluster_size: int | str = "auto",
     coverage: float | str | None = None,
 ) -> TopicResult:
-    """Cut a result at another resolution, from the same graph, coordinates and hierarchy.
+    """Cluster the same documents again, into another number of topics.
+
+    The topics are another cut of the hierarchy of the fit: embeddings, graph and coordinates stay.
 
     Edits after the fit do not carry over to the new topics; `replay` repeats them. If all topics
     are the same as before, they keep their names. The message of the edit lists dropped names.
@@ -407,13 +410,14 @@ def at_resolution(
     Returns
     -------
     TopicResult
-        With new topics, memberships and term weights; everything else is shared.
+        With new topics, memberships and term weights. It shares everything else with `result`.
 
     Raises
     ------
     InputError
         If the result has no hierarchy or not enough topics.
     """
+    result = result_of(result)
     clusters = clusters_of(result)
     return rescored(recut(result, clusters, n_topics, min_cluster_size, coverage), result)
 
@@ -462,7 +466,7 @@ def recut(
         topics=topics,
         topic_terms=topic_terms,
         settings=settings,
-        history=(*result.history, edit_of(result, "at_resolution", parameters, message)),
+        history=(*result.history, edit_of(result, "recluster", parameters, message)),
         stability=None,
     )
 
@@ -547,7 +551,7 @@ def suggest_resolution(
         scored[place] = replace(level, recurrence=float(np.mean(same)), examples=examples)
     numbers = [level.n_topics for level in scored]
     suggested = numbers.index(clusters.number("auto"))
-    return ResolutionChoice(tuple(scored), suggested, n_replicates, at_resolution(result))
+    return ResolutionChoice(tuple(scored), suggested, n_replicates, recluster(result))
 
 
 def clusters_of(result: TopicResult) -> ClusterTree:

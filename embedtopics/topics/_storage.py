@@ -53,6 +53,7 @@ from embedtopics.results import Decision
 from embedtopics.terms.results import TermCounts, TokenStream, WordRules
 from embedtopics.topics._describe import LEFT_OUT, TEXTS
 from embedtopics.topics._records import ResultRecord, ResultWordsRecord
+from embedtopics.topics.editing._former import current_edit
 from embedtopics.topics.results import (
     Edit,
     Stability,
@@ -312,7 +313,7 @@ def _topic(content: dict[str, Any]) -> Topic:
 
 def _edit(content: dict[str, Any]) -> Edit:
     marks = tuple(TopicMark(**_with_fields(mark)) for mark in content["marks"])
-    return Edit(**{**_with_tuples(content), "marks": marks})
+    return current_edit(Edit(**{**_with_tuples(content), "marks": marks}))
 
 
 # The arrays are in one compressed file that any Arrow library reads. Each array is one row: name,

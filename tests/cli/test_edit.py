@@ -121,7 +121,7 @@ def test_all_edits_in_order_by_the_ids_of_before(results, branched):
     assert done.exit_code == 0, done.output
     result = et.TopicResult.load(results / "model")
     names = [edit.name for edit in result.history]
-    assert names == ["merge", "rename", "remove", "reassign"]
+    assert names == ["merge", "rename", "remove", "reduce_outliers"]
     assert result.n_topics == 8
     first = merge(branched, [[3, 4], [7, 8]])
     ids = first.history[-1].new_ids

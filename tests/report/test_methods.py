@@ -31,7 +31,7 @@ PLAIN = fit()
 PATHS = {
     "automatic number": (lambda: PLAIN, "Their number was chosen by the program (auto)."),
     "number": (lambda: fit(n_topics=3), "Their number was set to 3."),
-    "resolution": (lambda: topics.at_resolution(PLAIN, 2), "After the fit: "),
+    "resolution": (lambda: topics.recluster(PLAIN, 2), "After the fit: "),
     "seed words": (
         lambda: fit(constraints=SeedWords({"games": ["chess"]})),
         "Texts with seed words: games 30.",

@@ -85,7 +85,7 @@ def test_a_model_of_an_edited_result_keeps_its_names(fitted, collection, tmp_pat
 
 
 def test_a_model_says_that_it_saves_no_edits(fitted, tmp_path):
-    et.topics.at_resolution(fitted.result_, 2)  # no edit
+    et.topics.recluster(fitted.result_, 2)  # no edit
     fitted.save(tmp_path / "first")
     et.topics.rename(fitted.result_, {0: "Orchard"})
 

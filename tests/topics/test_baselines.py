@@ -10,7 +10,7 @@ from embedtopics.corpus.results import Encoding
 from embedtopics.encoders import FastTextEncoder, RandomProjectionEncoder, TfidfEncoder
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
-from embedtopics.topics import at_resolution, inspect
+from embedtopics.topics import inspect, recluster
 from embedtopics.topics.results import Reason
 from tests.factories import refuses
 
@@ -76,7 +76,7 @@ def test_texts_without_a_known_word_are_in_no_topic(toy, encoder, coverage, n_od
     assert (found.labels == -1).all() and found.memberships.nnz == 0
     assert (result.memberships.toarray()[result.distinct.of_row[last]] == 0).all()
     for n_topics in ("fine", "coarse", 2):
-        again = at_resolution(result, n_topics)
+        again = recluster(result, n_topics)
         assert (again.labels[last] == -1).all()
         assert all(topic.size > 0 for topic in again.topics)
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import embedtopics as et
-from embedtopics.topics import at_resolution, merge, with_stability
+from embedtopics.topics import merge, recluster, with_stability
 from embedtopics.topics._repetition import is_repetitive, texts_to_learn
 
 ANSWERS = {
@@ -120,10 +120,10 @@ def test_other_numbers_of_topics_are_met_and_texts_stay_whole():
     texts, kinds = repeated(answers, 20)
     result = fit(texts).result_
     for n_topics in (2, 4, 7):
-        fewer = at_resolution(result, n_topics)
+        fewer = recluster(result, n_topics)
         assert fewer.n_topics == n_topics == fit(texts, n_topics=n_topics).result_.n_topics
         assert len({*zip(kinds, fewer.labels.tolist(), strict=True)}) == len(answers)
-    np.testing.assert_array_equal(at_resolution(result, "fine").labels, result.labels)
+    np.testing.assert_array_equal(recluster(result, "fine").labels, result.labels)
     assert fit(texts, min_cluster_size=21).result_.n_topics == 0
 
 

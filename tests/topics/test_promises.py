@@ -161,10 +161,10 @@ def test_predicting_the_texts_of_the_fit_gives_its_labels(collection, chosen):
 def _other_readings(result):
     if result.tree is None:
         return
-    yield et.topics.at_resolution(result, "fine", coverage=1.0)
+    yield et.topics.recluster(result, "fine", coverage=1.0)
     most = max([level.n_topics for level in et.topics.levels(result)], default=0)
     if most:
-        yield et.topics.at_resolution(result, max(1, most // 2), coverage=0.0)
+        yield et.topics.recluster(result, max(1, most // 2), coverage=0.0)
 
 
 @some

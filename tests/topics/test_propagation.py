@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.topics import _propagation as walking
-from embedtopics.topics import assign, at_resolution, extend
+from embedtopics.topics import assign, extend, recluster
 from embedtopics.topics._clusters import ClusterCut
 from embedtopics.topics._propagation import (
     FAR,
@@ -483,9 +483,9 @@ def readings(result):
     """The result itself, and at other resolutions and coverages."""
     yield result
     for n_topics in (2, 5, "fine"):
-        yield at_resolution(result, n_topics)
+        yield recluster(result, n_topics)
     for coverage in (0.0, 0.8, 1.0):
-        yield at_resolution(result, 8, coverage=coverage)
+        yield recluster(result, 8, coverage=coverage)
 
 
 def test_many_queries_are_answered_block_by_block(branched, branches, monkeypatch):

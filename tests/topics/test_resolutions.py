@@ -11,7 +11,7 @@ from embedtopics.clustering._partition import Partitioner
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.clustering.results import Clustering
 from embedtopics.errors import InputError
-from embedtopics.topics import DensityClusterer, at_resolution, levels, suggest_resolution
+from embedtopics.topics import DensityClusterer, levels, recluster, suggest_resolution
 from embedtopics.topics._clusters import (
     ClusterCut,
     ClusterTree,
@@ -32,7 +32,7 @@ def fit(branches, **parameters):
 
 @pytest.mark.parametrize("n_topics", [1, 2, 3, 4, 5, 7, 10, 12, np.int64(6)])
 def test_an_integer_is_met_exactly(branched, n_topics):
-    read = at_resolution(branched, n_topics)
+    read = recluster(branched, n_topics)
     assert read.n_topics == len(read.topics) == n_topics
     assert set(read.clustering.labels) - {-1} == set(range(n_topics))
     assert sum(t.size for t in read.topics) == int((read.labels >= 0).sum())
@@ -46,7 +46,7 @@ def test_an_integer_is_met_exactly(branched, n_topics):
 def test_nearly_all_texts_of_a_topic_share_a_coarser_topic(branched):
     before = np.zeros(len(branched.distinct), dtype=int)
     for n_topics in range(2, 13):
-        labels = at_resolution(branched, n_topics, coverage=1.0).clustering.labels
+        labels = recluster(branched, n_topics, coverage=1.0).clustering.labels
         shared = np.zeros((n_topics, n_topics - 1))
         np.add.at(shared, (labels, before), 1)
         assert shared.max(axis=1).sum() > 0.99 * len(labels)
@@ -62,12 +62,12 @@ def test_nearly_all_texts_of_a_topic_share_a_coarser_topic(branched):
 )
 def test_equals_a_fresh_fit(branched, branches, n_topics, more):
     fresh = fit(branches, n_topics=n_topics, **more)
-    read = at_resolution(branched, n_topics, **more)
+    read = recluster(branched, n_topics, **more)
     assert_same_topics(fresh, read)
     for name in ("n_topics", "min_cluster_size", "coverage", "min_margin"):
         assert fresh.settings[name] == read.settings[name]
     # And back again.
-    assert_same_topics(at_resolution(fresh, "auto", coverage="auto"), branched)
+    assert_same_topics(recluster(fresh, "auto", coverage="auto"), branched)
 
 
 def none_is_empty(labels, n_topics):
@@ -115,19 +115,19 @@ def test_a_cluster_has_the_mean_persistence_of_its_dense_groups(twigs):
 
 
 def test_names_are_ordered(branched):
-    fine, auto, coarse = (at_resolution(branched, name) for name in ("fine", "auto", "coarse"))
+    fine, auto, coarse = (recluster(branched, name) for name in ("fine", "auto", "coarse"))
     assert fine.n_topics >= auto.n_topics >= coarse.n_topics >= 2
     assert fine.n_topics > coarse.n_topics
     assert_same_topics(auto, branched)
 
 
 def test_coverage_is_kept_unless_given(branched):
-    cores = at_resolution(branched, 4, coverage=0.0)
-    assert at_resolution(cores, 5).settings["coverage"] == 0.0
-    assert (at_resolution(cores, 5).clustering.probabilities > 0).sum() == (
-        at_resolution(cores, 5).clustering.labels >= 0
+    cores = recluster(branched, 4, coverage=0.0)
+    assert recluster(cores, 5).settings["coverage"] == 0.0
+    assert (recluster(cores, 5).clustering.probabilities > 0).sum() == (
+        recluster(cores, 5).clustering.labels >= 0
     ).sum()
-    assert at_resolution(cores, 5, coverage="auto").settings["coverage"] == "auto"
+    assert recluster(cores, 5, coverage="auto").settings["coverage"] == "auto"
 
 
 def test_levels(branched):
@@ -136,7 +136,7 @@ def test_levels(branched):
     assert numbers == sorted(set(numbers)) and numbers[0] == 2
     assert branched.n_topics in numbers
     for level in offered[::3]:
-        cut = at_resolution(branched, level.n_topics, coverage=1.0)
+        cut = recluster(branched, level.n_topics, coverage=1.0)
         neighbors = cut.graph.indices[:, :5]
         labels = cut.clustering.labels
         share = (labels[neighbors] == labels[:, None]).mean()
@@ -147,7 +147,7 @@ def test_levels(branched):
 def test_a_fit_goes_on_with_as_many_topics_as_there_are(branched, branches):
     fitted = fit(branches, n_topics=400)
     with pytest.raises(NotEnoughTopics) as raised:
-        at_resolution(branched, 400)
+        recluster(branched, 400)
     most = raised.value.best.n_informative
     assert fitted.n_topics == most
     noted = [d for d in fitted.decisions if d.name == "n_topics"]
@@ -164,7 +164,7 @@ def test_without_a_hierarchy_there_is_no_other_resolution(branches):
     for kind in (KMeans, Other):
         result = fit(branches, clusterer=kind(5, n_init=1, random_state=0))
         assert result.tree is None
-        for ask in (at_resolution, levels):
+        for ask in (recluster, levels):
             with refuses("result"):
                 ask(result)
 
@@ -172,14 +172,14 @@ def test_without_a_hierarchy_there_is_no_other_resolution(branches):
 def test_a_density_clusterer_of_ones_own_keeps_its_hierarchy(branches, branched):
     own = fit(branches, clusterer=DensityClusterer(20, min_samples=5))
     assert own.tree is not None and own.settings["min_cluster_size"] == 20
-    assert at_resolution(own, 4).n_topics == 4
+    assert recluster(own, 4).n_topics == 4
 
 
 def test_bad_arguments_are_explained(branched):
     wrong = {"n_topics": 0}, {"n_topics": "medium"}, {"min_cluster_size": 1}, {"coverage": 1.5}
     for parameters in (*wrong, {"n_topics": 4, "min_cluster_size": 10}):
         with pytest.raises(InputError):
-            at_resolution(branched, **parameters)
+            recluster(branched, **parameters)
 
 
 @pytest.mark.parametrize("parameters", [{"n_topics": 4}, {"min_cluster_size": 9}])
@@ -208,7 +208,7 @@ def test_a_weighting_of_ones_own_stays(branched):
         def transform(self, topic_counts):
             return topic_counts
 
-    read = at_resolution(dataclasses.replace(branched, weighting=Counts()), 4)
+    read = recluster(dataclasses.replace(branched, weighting=Counts()), 4)
     assert (read.topic_terms != topic_counts(read)).nnz == 0
 
 
@@ -228,7 +228,7 @@ def test_a_suggestion(branched):
 
 def test_recurrence_is_the_adjusted_rand_index_with_random_halves(branched):
     level = suggest_resolution(branched, 2, show_progress=False).levels[-1]
-    labels = at_resolution(branched, level.n_topics, coverage=1.0).clustering.labels
+    labels = recluster(branched, level.n_topics, coverage=1.0).clustering.labels
     recipe = dataclasses.replace(
         recipe_of(branched), coverage=1.0, resolution=Resolution(level.n_topics)
     )

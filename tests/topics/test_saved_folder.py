@@ -16,7 +16,7 @@ import embedtopics as et
 from embedtopics._utils.folders import write_manifest
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.report._explorer import explorer_html
-from embedtopics.topics import assign, at_resolution, rename
+from embedtopics.topics import assign, recluster, rename
 from embedtopics.topics._storage import FILES, FORMAT, KIND, write_arrays
 from embedtopics.topics.editing._names_file import read_names, write_names
 from tests.factories import each, make_result, refuses, saved_arrays
@@ -71,7 +71,7 @@ def test_a_saved_result_answers_and_is_saved_again(tmp_path):
     found = assign(again, ["a new text"], embeddings=result.embeddings[:1])
     assert found.labels.tolist() == [result.clustering.labels[0]]
     assert et.topics.table(again).equals(et.topics.table(result))
-    assert at_resolution(again, 3).n_topics == 3
+    assert recluster(again, 3).n_topics == 3
     assert explorer_html(again)
 
 

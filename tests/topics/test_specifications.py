@@ -9,7 +9,7 @@ import pytest
 import embedtopics as et
 from embedtopics._utils.folders import demo_path
 from embedtopics.clustering.results import Clustering
-from embedtopics.topics import at_resolution, by_group, effects, specifications
+from embedtopics.topics import by_group, effects, recluster, specifications
 from embedtopics.topics._resolution import clusters_of
 from embedtopics.topics._specifications import Match, variance_by_choice
 from tests.factories import refuses
@@ -62,7 +62,7 @@ def test_every_combination_is_answered_as_the_functions_answer_it(shares, corpus
     first = frame[frame["specification"] == 0]
     assert first["estimate"].tolist() == pytest.approx([topic.share for topic in main.topics])
     assert (first["overlap"] == 1).all() and first["agrees"].all()
-    cut = at_resolution(main, 9)
+    cut = recluster(main, 9)
     match = Match.of(main, cut)
     sizes = [
         sum(cut.topics[i].share for i in np.flatnonzero(match.topic[:-1] == t)) for t in range(6)

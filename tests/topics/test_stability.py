@@ -13,7 +13,7 @@ from benchmarks.topic_stability import cold_refits, structureless
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.topics import at_resolution, with_stability
+from embedtopics.topics import recluster, with_stability
 from embedtopics.topics._resolution import (
     NOT_DRAWN,
     _induced,
@@ -194,7 +194,7 @@ def test_threads_do_not_matter(branched, measured):
 
 
 def test_a_number_of_topics_is_met_in_every_replicate(branched):
-    recipe = recipe_of(at_resolution(branched, 4))
+    recipe = recipe_of(recluster(branched, 4))
     for seed in range(4):
         assert replicate(recipe, np.random.default_rng(seed)).max() == 3
 
@@ -202,7 +202,7 @@ def test_a_number_of_topics_is_met_in_every_replicate(branched):
 def test_coverage_is_that_of_the_result(uneven):
     shares = []
     for coverage in (0.0, 0.9, 1.0):
-        recipe = recipe_of(at_resolution(uneven[0], coverage=coverage))
+        recipe = recipe_of(recluster(uneven[0], coverage=coverage))
         labels = replicate(recipe, np.random.default_rng(0))
         shares.append(np.mean(labels[labels != NOT_DRAWN] >= 0))
     assert shares[0] < shares[1] == pytest.approx(0.9, abs=0.01)

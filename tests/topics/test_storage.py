@@ -11,7 +11,7 @@ import pytest
 
 import embedtopics as et
 from embedtopics.errors import InputError
-from embedtopics.topics import assign, at_resolution, extend, levels
+from embedtopics.topics import assign, extend, levels, recluster
 from embedtopics.topics._relabel import regrouped, relabeled
 from embedtopics.topics._storage import without_texts, write_arrays
 from embedtopics.topics.results import Stability
@@ -166,13 +166,13 @@ def test_the_checkpoint_of_the_fit_may_compute_in_other_numbers(toy, tmp_path):
 
 
 def test_a_loaded_result_is_read_at_other_resolutions_alike(branched, tmp_path):
-    read = at_resolution(branched, 3, coverage=0.9)
+    read = recluster(branched, 3, coverage=0.9)
     loaded = et.TopicResult.load(read.save(tmp_path / "result"))
     same(loaded, read)
     assert levels(loaded) == levels(branched)
     assert loaded.stability is None
     for n_topics in (2, 7, "coarse"):
-        same(at_resolution(loaded, n_topics), at_resolution(read, n_topics))
+        same(recluster(loaded, n_topics), recluster(read, n_topics))
 
 
 def test_stability_comes_back(branched, tmp_path):
@@ -367,7 +367,7 @@ def test_what_needs_words_or_would_be_measured_wrongly_is_refused(branches, blan
     together = np.minimum(blank.clustering.labels, 0), regrouped(blank.memberships, one, 1), [None]
     for ask in (
         lambda: extend(blank, ["new"], embeddings=branches[1][:1]),
-        lambda: et.topics.at_resolution(blank, 4),
+        lambda: et.topics.recluster(blank, 4),
         lambda: et.topics.with_stability(blank, 1),
         lambda: relabeled(blank, *together, name="merge", parameters={}, message="all"),
     ):

@@ -224,7 +224,7 @@ def test_it_is_told(model):
 @pytest.mark.parametrize("parameters", [{"min_cluster_size": 50}, {"coverage": 1.0}])
 def test_at_another_resolution_and_coverage(model, collection, parameters):
     _, _, group = collection
-    read = et.topics.at_resolution(model.result_, **{"min_cluster_size": 35, **parameters})
+    read = et.topics.recluster(model.result_, **{"min_cluster_size": 35, **parameters})
     assert (read.labels[group == 3] == -1).mean() > 0.9
 
 
@@ -303,7 +303,7 @@ def test_planted_groups_are_the_topics(n_groups):
     model = et.TopicModel(languages=[], show_progress=False)
     result = model.fit(texts, embeddings=vectors).result_
     assert result.n_topics == n_groups
-    coarse = et.topics.at_resolution(result, "coarse").n_topics
+    coarse = et.topics.recluster(result, "coarse").n_topics
     assert coarse == n_groups if n_groups < 8 else 4 <= coarse <= 12
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import embedtopics as et
-from embedtopics.topics import at_resolution, extend, merge, rename, verify
+from embedtopics.topics import extend, merge, recluster, rename, verify
 from embedtopics.topics._storage import without_texts
 from tests.factories import refuses
 
@@ -27,7 +27,7 @@ def outcomes(verification):
 
 
 def test_a_study_comes_out_again(study, tmp_path):
-    edited = at_resolution(rename(merge(study, [1, 2]), {0: "First"}), 5)
+    edited = recluster(rename(merge(study, [1, 2]), {0: "First"}), 5)
     edited = rename(edited, {1: "Second"})
     edited.save(tmp_path / "study")
     verification = et.topics.verify(tmp_path / "study")

@@ -29,8 +29,9 @@ from embedtopics.topics._describe import (
 from embedtopics.topics._fit_log import FitLog, note_terms
 from embedtopics.topics._propagation import find_documents
 from embedtopics.topics._relabel import checked_topic_id, relabeled, with_names
-from embedtopics.topics._resolution import at_resolution
-from embedtopics.topics.editing._regroup import merge, reassign, reduce, remove, split
+from embedtopics.topics._resolution import recluster
+from embedtopics.topics.editing._former import current_edit
+from embedtopics.topics.editing._regroup import merge, reduce, reduce_outliers, remove, split
 from embedtopics.topics.naming._names import with_keywords
 from embedtopics.topics.results import Edit, Topic, TopicMark, TopicResult
 
@@ -214,7 +215,7 @@ LEAST_JACCARD = 0.25
 EDITS: Mapping[str, Callable[..., TopicResult]] = {
     function.__name__: function
     for function in (
-        at_resolution, merge, reassign, reduce, remove, rename, split, update_terms,
+        recluster, merge, reduce_outliers, reduce, remove, rename, split, update_terms,
         with_keywords,
     )
 }  # fmt: skip
@@ -268,6 +269,7 @@ def replay(
     for edit in edits:
         if not isinstance(edit, Edit):
             raise InputError("history", "an edited result, or edits of its history", edit)
+    edits = [current_edit(edit) for edit in edits]
 
     for step, edit in enumerate(edits, start=1):
         name = f"{edit.name} ({edit.message})" if edit.message else edit.name

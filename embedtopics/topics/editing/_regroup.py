@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix, hstack
 
 from embedtopics._utils.checks import checked_between, checked_choice, is_count
 from embedtopics._utils.display import spell_count
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.clustering._partition import Partitioner
 from embedtopics.clustering._resolution import subtree
 from embedtopics.clustering._spanning_tree import spanning_tree
@@ -51,7 +52,7 @@ Groups = list[tuple[int, ...]]
 MOST_TIMES_MEAN = 2.0
 """Largest size of a group in `reduce`, in mean sizes. With it, reduced topics are at most twice as
 large as the largest ones of any other division into as many. On eight corpora, reduced from 8 to
-200 topics to 3, 6, 12 and 20, the largest was .65 to 1.52 times that of `at_resolution`; without a
+200 topics to 3, 6, 12 and 20, the largest was .65 to 1.52 times that of `recluster`; without a
 limit up to 2.0 times, and by average linkage up to 4.6 times. Mean agreement with the classes of
 five of them (AMI) was .49, by average linkage .38."""
 
@@ -62,8 +63,8 @@ def merge(
     """Merge topics.
 
     Documents and memberships of the topics are added up, and terms are weighted again. Outliers
-    stay outliers (see `reassign`). A merged topic keeps the name of its seeded part, or of its
-    largest named part; the other topics keep their names.
+    stay outliers (see `reduce_outliers`). A merged topic keeps the name of its seeded part, or of
+    its largest named part; the other topics keep their names.
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ def _refuse_one_topic(parameter: str, n_topics: int) -> None:
 def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicResult:
     """Merge the nearest topics until `n_topics` are left.
 
-    Unlike `at_resolution`, this keeps earlier edits and works with every clusterer. It never merges
+    Unlike `recluster`, this keeps earlier edits and works with every clusterer. It never merges
     seeded topics.
 
     Parameters
@@ -194,7 +195,7 @@ def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicRes
     n_before = len(result.topics)
     if not is_count(n_topics) or n_topics > n_before:
         expected = f"a whole number from 2 to {n_before}, the number of topics"
-        raise InputError("n_topics", expected, n_topics, "for more, use split or at_resolution")
+        raise InputError("n_topics", expected, n_topics, "for more, use split or recluster")
     if n_topics == 1 and result.n_topics > 1:
         _refuse_one_topic("n_topics", result.n_topics)
 
@@ -319,8 +320,8 @@ class _Nearest(NamedTuple):
     least: Float64Array | float
 
 
-def reassign(
-    result: TopicResult, strategy: str = "graph", *, threshold: float | None = None
+def reduce_outliers(
+    result: FittedTopics, strategy: str = "graph", *, threshold: float | None = None
 ) -> TopicResult:
     """Assign outliers to the nearest topic if it is near enough.
 
@@ -348,9 +349,10 @@ def reassign(
     InputError
         If there are no topics, or a parameter is invalid.
     """
+    result = result_of(result)
     find = _STRATEGIES[checked_choice(strategy, "strategy", tuple(_STRATEGIES))]
     if not result.topics:
-        raise InputError("result", "one with topics", found="none", remedy="use at_resolution")
+        raise InputError("result", "one with topics", found="none", remedy="use recluster")
     checked_between(threshold or 0.0, "threshold", 0, 1, closed=True)
     outside = np.flatnonzero(result.clustering.labels == NOISE)
     best = find(result, outside)
@@ -364,7 +366,7 @@ def reassign(
         labels,
         with_own_share(result.memberships, labels),
         list(result.topics),
-        name="reassign",
+        name="reduce_outliers",
         parameters={"strategy": strategy, "threshold": threshold},
         message=f"assigned {n_assigned:,} of {n_outside:,} outliers to a topic, by {strategy}",
         follows=range(result.n_topics),

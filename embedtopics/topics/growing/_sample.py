@@ -29,7 +29,7 @@ from embedtopics.results import Decision
 from embedtopics.topics._model import TopicModel
 from embedtopics.topics._propagation import FAR, assign, closeness, find_documents, judge
 from embedtopics.topics._relabel import own_shares
-from embedtopics.topics._resolution import adjusted_rand, at_resolution
+from embedtopics.topics._resolution import adjusted_rand, recluster
 from embedtopics.topics._vectors import encode_documents, given_vectors
 from embedtopics.topics.constraints._kinds import ManualLabels, PartialLabels
 from embedtopics.topics.growing._extend import extend
@@ -287,7 +287,7 @@ def _agreement(
     order = np.argsort(rows)
     fit = second.fit(corpus.take(rows[order]), embeddings=array[order]).result_
     with suppress(InputError):  # another clusterer, or not enough topics
-        fit = at_resolution(fit, model.result_.n_topics)
+        fit = recluster(fit, model.result_.n_topics)
     agreement = adjusted_rand(labels[check], fit.clustering.labels)
     message = (
         f"A second fit of {len(check):,} documents outside the sample has {fit.n_topics} topics. "

@@ -47,7 +47,7 @@ def hierarchy(result: TopicResult, *, by: str = "coordinates") -> TopicHierarchy
     result : TopicResult
     by : {"coordinates", "terms", "embeddings"}
         How to compare topics: by their means in the coordinates of the clustering (the groups are
-        nearly those of `at_resolution`), or by the cosines of their class-TF-IDF weights or mean
+        nearly those of `recluster`), or by the cosines of their class-TF-IDF weights or mean
         embeddings.
 
     Returns
@@ -122,7 +122,7 @@ def _link(between: Float64Array) -> tuple[Int32Array, Float64Array, Int32Array]:
 
 
 def _link_coordinates(result: TopicResult) -> tuple[Int32Array, Float64Array, Int32Array]:
-    """Merge topics by their means in the coordinates, as in `at_resolution`."""
+    """Merge topics by their means in the coordinates, as in `recluster`."""
     labels, n_topics = result.clustering.labels, result.n_topics
     if n_topics < 2:
         return _link(np.zeros((n_topics, n_topics)))

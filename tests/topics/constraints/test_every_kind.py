@@ -15,7 +15,7 @@ from embedtopics.topics import (
     PartialLabels,
     SeedWords,
     ZeroShot,
-    at_resolution,
+    recluster,
     with_stability,
 )
 from embedtopics.topics.constraints import _apply as drawing
@@ -100,14 +100,14 @@ def test_saved_and_loaded_it_answers_alike(guided, branches, tmp_path):
         loaded.predict(names, embeddings=new), model.predict(names, embeddings=new)
     )
     if kind != "manual_labels":
-        same(at_resolution(result, 5), at_resolution(loaded.result_, 5))
+        same(recluster(result, 5), recluster(loaded.result_, 5))
 
 
 def test_read_at_its_own_resolution_it_is_the_same(guided):
     kind, result = guided
     if kind == "manual_labels":
         return
-    again = at_resolution(result)
+    again = recluster(result)
     np.testing.assert_array_equal(again.labels, result.labels)
     assert repr(again.topics) == repr(result.topics)  # NaN equals nothing
 

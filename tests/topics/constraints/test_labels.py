@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import embedtopics as et
-from embedtopics.topics import ManualLabels, PartialLabels, at_resolution, with_stability
+from embedtopics.topics import ManualLabels, PartialLabels, recluster, with_stability
 from embedtopics.topics._clusters import owners
 from embedtopics.topics.results import Reason
 from tests.factories import raising, refuses
@@ -178,7 +178,7 @@ def test_a_text_that_is_like_no_other_keeps_its_label(toy, fit):
 def test_other_resolutions_and_replicates_are_refused(toy, by_hand, fit):
     result = fit(toy, ManualLabels(by_hand))
     with refuses("result"):
-        at_resolution(result)
+        recluster(result)
     with refuses("result"):
         with_stability(result, 2)
 

@@ -6,7 +6,7 @@ import pytest
 import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
-from embedtopics.topics import SeedWords, ZeroShot, at_resolution
+from embedtopics.topics import SeedWords, ZeroShot, recluster
 from tests.factories import Table, refuses
 
 
@@ -182,12 +182,12 @@ def test_a_number_of_topics_counts_the_named_ones(branches, fit, n_topics):
     seeds = result.by_row(result.constraints.groups, -1) == 0
     assert before[seeds].all()
     for wanted in (1, 2, 5):
-        again = at_resolution(result, wanted)
+        again = recluster(result, wanted)
         assert again.n_topics == wanted
         kept = anchors(again)["Branch"]
         assert (again.labels[seeds] == kept.topic_id).all()
     for name in ("fine", "coarse"):
-        assert "Branch" in anchors(at_resolution(result, name))
+        assert "Branch" in anchors(recluster(result, name))
 
 
 def test_names_must_fit_the_vectors_and_the_number_of_topics(toy, theme_vectors, fit):
@@ -195,7 +195,7 @@ def test_names_must_fit_the_vectors_and_the_number_of_topics(toy, theme_vectors,
     with refuses("n_topics"):
         fit(toy, constraints, n_topics=1)
     with refuses("n_topics"):
-        at_resolution(fit(toy, constraints), 1)
+        recluster(fit(toy, constraints), 1)
     with refuses("embeddings"):
         fit(toy, ZeroShot(["sport"], embeddings=np.ones((1, 4))))
 

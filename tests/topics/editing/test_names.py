@@ -6,12 +6,12 @@ import pytest
 import embedtopics as et
 from embedtopics.topics import (
     adopt,
-    at_resolution,
     concordance,
     extend,
     merge,
-    reassign,
+    recluster,
     reduce,
+    reduce_outliers,
     remove,
     rename,
     sample_documents,
@@ -42,8 +42,8 @@ EDITS = {
     "remove": lambda result: remove(result, [0, 2]),
     "reduce": lambda result: reduce(result, result.n_topics - 2),
     "split": lambda result: split(result, 0, 2),
-    "reassign": lambda result: reassign(result),
-    "same resolution": lambda result: at_resolution(result, result.n_topics),
+    "reduce_outliers": lambda result: reduce_outliers(result),
+    "same resolution": lambda result: recluster(result, result.n_topics),
     "merge after split": lambda result: merge(split(result, 1, 2), [0, 2]),
     "remove after merge": lambda result: remove(merge(result, [0, 1]), [2]),
 }
@@ -87,7 +87,7 @@ def test_automatic_names_follow_an_update_of_the_terms(branched):
 
 def test_the_same_resolution_keeps_names_of_people(branched):
     named = rename(branched, {1: "Late trains"})
-    again = at_resolution(named, named.n_topics)
+    again = recluster(named, named.n_topics)
 
     np.testing.assert_array_equal(again.labels, named.labels)
     assert [topic.name for topic in again.topics] == [topic.name for topic in named.topics]

@@ -6,7 +6,7 @@ import pytest
 import embedtopics as et
 from embedtopics.terms._counts import count_terms
 from embedtopics.terms._stop_words import function_words, stop_words_for
-from embedtopics.topics import ClassTfidf, at_resolution, merge, rename, update_terms
+from embedtopics.topics import ClassTfidf, merge, recluster, rename, update_terms
 from tests.factories import each, refuses, topic_counts, with_stability
 from tests.topics.editing.altering import assert_untouched, frozen
 
@@ -71,7 +71,7 @@ def test_stop_words_do_not_come_back(english):
         update_terms(edited, ngram_range=(1, 3)),
         update_terms(edited, min_df=1),
         update_terms(edited, weighting=ClassTfidf(bm25=True)),
-        at_resolution(edited, 2),
+        recluster(edited, 2),
     ):
         ends = {end for t in later.term_counts.terms for end in (t.split()[0], t.split()[-1])}
         assert not ends & {"bank", "vote", "the", "of"}

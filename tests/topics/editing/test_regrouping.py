@@ -17,10 +17,10 @@ from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.errors import InputError
 from embedtopics.topics import (
     ClassTfidf,
-    at_resolution,
     merge,
-    reassign,
+    recluster,
     reduce,
+    reduce_outliers,
     remove,
     rename,
     split,
@@ -198,7 +198,7 @@ def test_equal_distances_are_merged_from_the_first():
 @pytest.mark.parametrize("by", ["terms", "embeddings"])
 def test_a_chain_of_similar_topics_is_no_giant(by, branched):
     reduced = reduce(branched, 4, by=by)
-    other = at_resolution(branched, 4)
+    other = recluster(branched, 4)
 
     def largest_share(result):
         sizes = np.array([topic.size for topic in result.topics])
@@ -275,7 +275,7 @@ def scores_by_hand(result, strategy):
 @pytest.mark.parametrize("strategy", ["terms", "embeddings"])
 @pytest.mark.parametrize("threshold", [None, 0.0, 0.3])
 def test_equals_dense_products(sparse, strategy, threshold):
-    joined = reassign(sparse, strategy, threshold=threshold)
+    joined = reduce_outliers(sparse, strategy, threshold=threshold)
     scores = scores_by_hand(sparse, strategy)
     labels = sparse.clustering.labels
     best, score = scores.argmax(axis=1), scores.max(axis=1)
@@ -300,7 +300,7 @@ def test_the_graph_strategy_by_hand(sparse):
     passing = chances[np.ix_(outside, outside)]
     ends = np.column_stack([chances[np.ix_(outside, labels == t)].sum(axis=1) for t in range(4)])
     shares = np.linalg.solve(np.eye(outside.sum()) - 0.9999 * passing, ends)
-    joined = reassign(sparse)
+    joined = reduce_outliers(sparse)
     now = joined.clustering.labels[outside]
     ids = np.array(joined.history[-1].new_ids)
     clear = shares.max(axis=1) > 0.6
@@ -313,7 +313,7 @@ def test_the_graph_strategy_by_hand(sparse):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_who_joins_and_who_does_not(sparse, strategy):
     before = frozen(sparse)
-    joined = reassign(sparse, strategy)
+    joined = reduce_outliers(sparse, strategy)
     assert_untouched(sparse, before)
     was, now = sparse.clustering, joined.clustering
     ids = np.append(joined.history[-1].new_ids, -1)
@@ -336,7 +336,7 @@ def test_who_joins_and_who_does_not(sparse, strategy):
 def test_a_removed_topic_does_not_flow_into_others(branched):
     removed = remove(branched, 3)
     gone = removed.clustering.reasons == Reason.REMOVED
-    joined = reassign(removed, "graph")
+    joined = reduce_outliers(removed, "graph")
     assert (joined.clustering.labels[gone] >= 0).mean() < 0.1
 
 
@@ -355,7 +355,7 @@ def test_documents_like_nothing_stay(sparse, strategy):
         graph=dataclasses.replace(sparse.graph, similarities=similarities),
         term_counts=dataclasses.replace(sparse.term_counts, counts=counts.tocsr()),
     )
-    assert (reassign(alone, strategy, threshold=0.0).clustering.labels[odd] == -1).all()
+    assert (reduce_outliers(alone, strategy, threshold=0.0).clustering.labels[odd] == -1).all()
 
 
 def test_where_nobody_is_outside():
@@ -364,21 +364,21 @@ def test_where_nobody_is_outside():
     clustering = dataclasses.replace(result.clustering, labels=labels)
     full = dataclasses.replace(result, clustering=clustering)
     for strategy in STRATEGIES:
-        assert "0 of 0" in reassign(full, strategy).history[-1].message
+        assert "0 of 0" in reduce_outliers(full, strategy).history[-1].message
     with refuses("result"):
-        reassign(make_result(40, 0))  # without topics there is nothing to assign to
+        reduce_outliers(make_result(40, 0))  # without topics there is nothing to assign to
 
 
 def test_bad_arguments(sparse):
     for name, value in each(strategy=["distributions"], threshold=[1.5, True, "auto"]):
         with refuses(name):
-            reassign(sparse, **{name: value})
+            reduce_outliers(sparse, **{name: value})
 
 
 @pytest.fixture(scope="module")
 def coarse(branched):
     """The four branches, each of three twigs."""
-    return at_resolution(branched, 4)
+    return recluster(branched, 4)
 
 
 def test_a_branch_comes_apart_into_its_twigs(coarse, branched):

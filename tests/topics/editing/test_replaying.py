@@ -24,10 +24,10 @@ STEPS = st.lists(
         st.tuples(st.just("split"), ANY, st.sampled_from(["auto", 2, 3])),
         st.tuples(st.just("remove"), ANY),
         st.tuples(st.just("rename"), ANY, st.sampled_from(["One", "Two", "Three"])),
-        st.tuples(st.just("reassign"), st.sampled_from(["graph", "terms", "embeddings"])),
+        st.tuples(st.just("reduce_outliers"), st.sampled_from(["graph", "terms", "embeddings"])),
         st.tuples(st.just("reduce"), ANY, st.sampled_from(["terms", "embeddings"])),
         st.tuples(st.just("update_terms"), st.sampled_from([(1, 1), (1, 2)]), st.integers(3, 8)),
-        st.tuples(st.just("at_resolution"), st.sampled_from(["fine", "coarse", 5])),
+        st.tuples(st.just("recluster"), st.sampled_from(["fine", "coarse", 5])),
     ),
     min_size=1,
     max_size=5,
@@ -42,12 +42,12 @@ def do(result, step):
         "split": lambda topic, parts: topics.split(result, topic % n, parts),
         "remove": lambda topic: topics.remove(result, topic % n),
         "rename": lambda topic, label: topics.rename(result, {topic % n: label}),
-        "reassign": lambda strategy: topics.reassign(result, strategy),
+        "reduce_outliers": lambda strategy: topics.reduce_outliers(result, strategy),
         "reduce": lambda fewer, by: topics.reduce(result, 2 + fewer % n, by=by),
         "update_terms": lambda span, number: topics.update_terms(
             result, ngram_range=span, n_keywords=number
         ),
-        "at_resolution": lambda level: topics.at_resolution(result, level),
+        "recluster": lambda level: topics.recluster(result, level),
     }
     try:
         return edits[name](*arguments)
@@ -182,10 +182,10 @@ def test_every_edit_of_the_package_can_be_done_again(branched, tmp_path):
         ),
         "merge": lambda r: topics.merge(r, [[1, 2], [5, 7]]),
         "split": lambda r: topics.split(r, 0, 2),
-        "reassign": lambda r: topics.reassign(r, "embeddings"),
+        "reduce_outliers": lambda r: topics.reduce_outliers(r, "embeddings"),
         "reduce": lambda r: topics.reduce(r, r.n_topics - 1, by="embeddings"),
         "remove": lambda r: topics.remove(r, [3]),
-        "at_resolution": lambda r: topics.at_resolution(r, 5, coverage=1.0),
+        "recluster": lambda r: topics.recluster(r, 5, coverage=1.0),
     }  # fmt: skip
     assert set(edits) == set(EDITS)
     edited, before = branched, frozen(branched)

@@ -11,8 +11,8 @@ from embedtopics.terms._counts import count_terms
 from embedtopics.terms._tokens import tokenize
 from embedtopics.topics import (
     assign,
-    at_resolution,
     extend,
+    recluster,
     update_terms,
 )
 from embedtopics.topics.growing._extend import place
@@ -162,9 +162,9 @@ def test_the_hierarchy_holds_all_documents(split, extension):
     assert tree.edges.shape == (n_documents - 1, 2) and (tree.edges[:, 0] < tree.edges[:, 1]).all()
     assert (np.diff(tree.distances) >= 0).all() and len(tree.core_distances) == n_documents
     assert set(np.unique(tree.edges)) == set(range(n_documents))
-    read = at_resolution(grown, 4)
+    read = recluster(grown, 4)
     assert read.n_topics == 4
-    before = at_resolution(split[0], 4)
+    before = recluster(split[0], 4)
     both = (read.labels[:CUT] >= 0) & (before.labels >= 0)
     pairs = set(zip(read.labels[:CUT][both].tolist(), before.labels[both].tolist(), strict=True))
     assert both.mean() > 0.9 and len(pairs) == 4  # the four branches, as before

@@ -141,7 +141,7 @@ def test_edits_score_what_they_change_while_the_encoder_is_at_hand(tmp_path):
 
     for edited in (
         topics.merge(fitted, [[0, 1]]),
-        topics.at_resolution(fitted, 3),
+        topics.recluster(fitted, 3),
         topics.rename(fitted, {0: words[5]}),
     ):
         assert None not in dict(scores(edited)) and set(scores(edited)) - set(scores(fitted))

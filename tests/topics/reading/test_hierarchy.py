@@ -61,7 +61,7 @@ def test_coordinates_are_merged_by_what_is_added_to_the_sum_of_squares():
 def test_groups_of_the_hierarchy_are_nearly_the_topics_of_coarser_resolutions(branched):
     tree, labels = topics.hierarchy(branched), branched.clustering.labels
     for n_topics in range(2, branched.n_topics):
-        coarser = topics.at_resolution(branched, n_topics).clustering.labels
+        coarser = topics.recluster(branched, n_topics).clustering.labels
         group_of = {t: g for g, group in enumerate(cut(tree, n_topics)) for t in group}
         both = (labels >= 0) & (coarser >= 0)
         groups = [group_of[topic] for topic in labels[both]]

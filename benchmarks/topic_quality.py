@@ -25,7 +25,7 @@ from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from embedtopics import TopicModel
 from embedtopics.terms.results import TokenStream
-from embedtopics.topics import recluster, reduce
+from embedtopics.topics import merge, recluster
 from embedtopics.topics.results import TopicResult
 
 __all__ = ["measure", "render", "word_tokens"]
@@ -84,7 +84,7 @@ def textbook(case: Case, n_topics: int) -> np.ndarray:
     result = case.once(
         "textbook", lambda: case.fit(reducer="umap", clusterer="hdbscan", coverage=1.0)
     )
-    return reduce(result, n_topics).labels if result.n_topics > n_topics else result.labels
+    return merge(result, n_topics=n_topics).labels if result.n_topics > n_topics else result.labels
 
 
 def bertopic(case: Case, n_topics: int) -> np.ndarray:

@@ -34,7 +34,7 @@ def main() -> None:
             result, extra_stop_words=asked["stop_words"]
         ),
         "merge": lambda: et.topics.merge(result, asked["merged"]),
-        "reduce": lambda: et.topics.reduce(result, asked["n_reduced"]),
+        "reduce": lambda: et.topics.merge(result, n_topics=asked["n_reduced"]),
         "over_time": lambda: et.topics.over_time(result),
         "by_group": lambda: et.topics.by_group(result, "class"),
         "hierarchy": lambda: et.topics.hierarchy(result),

@@ -28,7 +28,7 @@ def named_clusterer(
         )
         return means
     if n_topics != "auto":
-        remedy = "set min_cluster_size, or merge topics afterwards with topics.reduce"
+        remedy = "set min_cluster_size, or merge topics afterwards with topics.merge"
         raise InputError("n_topics", '"auto" for HDBSCAN', n_topics, remedy)
     from hdbscan import HDBSCAN
 

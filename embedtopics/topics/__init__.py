@@ -8,6 +8,7 @@ MOVED = {
     "inspect_corpus": "et.topics.inspect",
     "load_result": "et.TopicResult.load",
     "reassign": "et.topics.reduce_outliers",
+    "reduce": "et.topics.merge(result, n_topics=12)",
     "report_card": "et.topics.evaluate",
     "save_result": "result.save(folder)",
     "token_topics": "et.topics.mixture",

@@ -25,8 +25,7 @@ from .editing._labels import history as history
 from .editing._labels import rename as rename
 from .editing._labels import replay as replay
 from .editing._labels import update_terms as update_terms
-from .editing._regroup import merge as merge
-from .editing._regroup import reduce as reduce
+from .editing._merge import merge as merge
 from .editing._regroup import reduce_outliers as reduce_outliers
 from .editing._regroup import remove as remove
 from .editing._regroup import split as split

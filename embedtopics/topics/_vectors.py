@@ -397,9 +397,9 @@ def cosines(first: Float64Array, second: Float64Array) -> Float64Array:
     return np.asarray(np.einsum("id,jd->ij", _unit(first), _unit(second)))
 
 
-def topic_cosines(result: TopicResult, by: str) -> Float64Array:
+def topic_cosines(result: TopicResult, space: str) -> Float64Array:
     """Return the cosines of all pairs of topics, by their weighted terms or their mean vectors."""
-    if checked_choice(by, "by", ("terms", "embeddings")) == "terms":
+    if checked_choice(space, "space", ("terms", "embeddings")) == "terms":
         by_term = unit_term_rows(result.topic_terms)
         by_term.sum_duplicates()  # sorts the columns of each row, too: the order of the summation
         products: Float64Array = (by_term @ by_term.T).toarray()

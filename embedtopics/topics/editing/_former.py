@@ -10,10 +10,21 @@ from embedtopics.topics.results import Edit
 NAMES: Mapping[str, str] = {
     "at_resolution": "recluster",
     "reassign": "reduce_outliers",
+    "reduce": "merge",
 }
 """The present name of an edit by its former one."""
+
+PARAMETERS: Mapping[str, Mapping[str, str]] = {"reduce": {"by": "space"}}
+"""The present names of the parameters of an edit by their former ones, by its recorded name."""
 
 
 def current_edit(edit: Edit) -> Edit:
     """Return an edit by its present name, with parameters by their present names."""
-    return replace(edit, name=NAMES.get(edit.name, edit.name))
+    parameter_names = PARAMETERS.get(edit.name, {})
+    return replace(
+        edit,
+        name=NAMES.get(edit.name, edit.name),
+        parameters={
+            parameter_names.get(name, name): value for name, value in edit.parameters.items()
+        },
+    )

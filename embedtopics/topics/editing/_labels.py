@@ -31,7 +31,8 @@ from embedtopics.topics._propagation import find_documents
 from embedtopics.topics._relabel import checked_topic_id, relabeled, with_names
 from embedtopics.topics._resolution import recluster
 from embedtopics.topics.editing._former import current_edit
-from embedtopics.topics.editing._regroup import merge, reduce, reduce_outliers, remove, split
+from embedtopics.topics.editing._merge import merge
+from embedtopics.topics.editing._regroup import reduce_outliers, remove, split
 from embedtopics.topics.naming._names import with_keywords
 from embedtopics.topics.results import Edit, Topic, TopicMark, TopicResult
 
@@ -215,7 +216,7 @@ LEAST_JACCARD = 0.25
 EDITS: Mapping[str, Callable[..., TopicResult]] = {
     function.__name__: function
     for function in (
-        recluster, merge, reduce_outliers, reduce, remove, rename, split, update_terms,
+        recluster, merge, reduce_outliers, remove, rename, split, update_terms,
         with_keywords,
     )
 }  # fmt: skip
@@ -306,7 +307,7 @@ def _applied(result: TopicResult, edit: Edit, custom: TermWeighting | None) -> T
         name: _with_ids(value, ids) if name == IDS.get(edit.name) else value
         for name, value in edit.parameters.items()
     }
-    if edit.name == "merge":
+    if edit.name == "merge" and parameters.get("topics") is not None:
         groups = [sorted(set(group)) for group in parameters["topics"]]
         parameters["topics"] = [group for group in groups if len(group) > 1]
         if not parameters["topics"]:

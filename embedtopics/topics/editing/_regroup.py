@@ -1,4 +1,4 @@
-"""Other topics of the same documents: merged, removed, assigned to outliers, or split."""
+"""Other topics of the same documents: removed, assigned to outliers, or split."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix, hstack
 
-from embedtopics._utils.checks import checked_between, checked_choice, is_count
+from embedtopics._utils.checks import checked_between, checked_choice
 from embedtopics._utils.display import spell_count
 from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.clustering._partition import Partitioner
@@ -21,7 +20,7 @@ from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import nearest, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics._clusters import ClusterTree, Resolution
 from embedtopics.topics._describe import fitted_weighting
@@ -37,90 +36,20 @@ from embedtopics.topics._relabel import (
     checked_topic_id,
     checked_topic_ids,
     keep_labels,
-    listed_topics,
     regrouped,
     relabeled,
     spell_topic,
     with_own_share,
 )
 from embedtopics.topics._support import uninformative_topics
-from embedtopics.topics._vectors import row_centroids, topic_cosines, unit_term_rows
+from embedtopics.topics._vectors import row_centroids, unit_term_rows
 from embedtopics.topics.results import Reason, Topic, TopicResult
 
 Groups = list[tuple[int, ...]]
-
-MOST_TIMES_MEAN = 2.0
-"""Largest size of a group in `reduce`, in mean sizes. With it, reduced topics are at most twice as
-large as the largest ones of any other division into as many. On eight corpora, reduced from 8 to
-200 topics to 3, 6, 12 and 20, the largest was .65 to 1.52 times that of `recluster`; without a
-limit up to 2.0 times, and by average linkage up to 4.6 times. Mean agreement with the classes of
-five of them (AMI) was .49, by average linkage .38."""
+"""Topics of each group."""
 
 
-def merge(
-    result: TopicResult, topics: Iterable[int | str] | Iterable[Iterable[int | str]]
-) -> TopicResult:
-    """Merge topics.
-
-    Documents and memberships of the topics are added up, and terms are weighted again. Outliers
-    stay outliers (see `reduce_outliers`). A merged topic keeps the name of its seeded part, or of
-    its largest named part; the other topics keep their names.
-
-    Parameters
-    ----------
-    result : TopicResult
-    topics : iterable of int or str, or iterable of such iterables
-        Ids or names of the topics to merge, or several such groups. Groups that share a topic are
-        one.
-
-    Returns
-    -------
-    TopicResult
-
-    Raises
-    ------
-    InputError
-        If a group has fewer than two topics or two seeded topics, or if all topics would become
-        one.
-    """
-    disjoint: list[set[int]] = []  # groups that share a topic become one
-    for group in _listed_groups(topics):
-        ids = set(checked_topic_ids(result, group))
-        if len(ids) < 2:
-            raise InputError("topics", "groups of at least two different topics", group)
-        for other in [other for other in disjoint if other & ids]:
-            disjoint.remove(other)
-            ids |= other
-        disjoint.append(ids)
-
-    groups = sorted(tuple(sorted(ids)) for ids in disjoint)
-    for ids_of_group in groups:
-        seeded = [topic for topic in ids_of_group if result.topics[topic].is_seeded]
-        if len(seeded) > 1:
-            names = " and ".join(spell_topic(result, topic) for topic in seeded[:2])
-            raise InputError("topics", "groups with at most one seeded topic", found=names)
-    if len(groups) == 1 and len(groups[0]) == result.n_topics:
-        _refuse_one_topic("topics", result.n_topics)
-
-    message = "merged " + "; ".join(
-        " and ".join(spell_topic(result, topic) for topic in group) for group in groups
-    )
-    parts = sorted(_with_others(result, groups))
-    return _regroup(result, parts, "merge", {"topics": groups}, message)
-
-
-def _listed_groups(topics: Any) -> list[list[Any]]:
-    """Return groups of topics that are not checked yet, from one group or several."""
-    items = listed_topics(topics)
-    n_groups = sum(isinstance(item, Iterable) and not isinstance(item, str) for item in items)
-    if n_groups == 0:
-        return [items]
-    if n_groups < len(items):
-        raise InputError("topics", "either topics to merge or groups of topics", topics)
-    return [listed_topics(group) for group in items]
-
-
-def _with_others(
+def with_others(
     result: TopicResult, groups: Sequence[tuple[int, ...]], removed: Sequence[int] = ()
 ) -> Groups:
     """Return the groups, and one group for each other topic that is not removed."""
@@ -128,7 +57,7 @@ def _with_others(
     return [*groups, *((topic,) for topic in range(result.n_topics) if topic not in changed)]
 
 
-def _regroup(
+def regroup(
     result: TopicResult, parts: Groups, name: str, parameters: dict[str, Any], message: str
 ) -> TopicResult:
     """Merge the topics of each part; documents of topics in no part become outliers."""
@@ -140,7 +69,7 @@ def _regroup(
         result,
         group[result.clustering.labels],
         regrouped(result.memberships, group[:-1], len(parts)),
-        [_continued([result.topics[t] for t in part]) for part in parts],
+        [continued([result.topics[t] for t in part]) for part in parts],
         name=name,
         parameters=parameters,
         message=message,
@@ -149,128 +78,13 @@ def _regroup(
     )
 
 
-def _continued(parts: Sequence[Topic]) -> Topic:
+def continued(parts: Sequence[Topic]) -> Topic:
     """Return the topic that a merged one continues, with unknown persistence."""
     if len(parts) == 1:
         return parts[0]
     seeded = [part for part in parts if part.is_seeded]
     named = [part for part in parts if part.is_named]
     return dataclasses.replace((seeded or named or parts)[0], persistence=float("nan"))
-
-
-def _refuse_one_topic(parameter: str, n_topics: int) -> None:
-    merged, remedy = f"one topic of all {n_topics}", "leave one out, or remove topics"
-    raise InputError(parameter, "so that two topics are left", found=merged, remedy=remedy)
-
-
-def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicResult:
-    """Merge the nearest topics until `n_topics` are left.
-
-    Unlike `recluster`, this keeps earlier edits and works with every clusterer. It never merges
-    seeded topics.
-
-    Parameters
-    ----------
-    result : TopicResult
-    n_topics : int
-        Exact number of topics left; at least 2.
-    by : {"terms", "embeddings"}
-        Compare topics by the cosine of their weighted terms, or of their mean embeddings.
-
-    Returns
-    -------
-    TopicResult
-
-    Raises
-    ------
-    InputError
-        If the number is below 2, above the number of topics, or excluded by the constraints.
-
-    Notes
-    -----
-    Agglomerative clustering by Ward's criterion (Ward 1963), in which each topic is one vector of
-    length one. A merged topic holds at most twice the mean number of texts of the topics that are
-    left, unless seeded topics leave no other choice.
-    """
-    n_before = len(result.topics)
-    if not is_count(n_topics) or n_topics > n_before:
-        expected = f"a whole number from 2 to {n_before}, the number of topics"
-        raise InputError("n_topics", expected, n_topics, "for more, use split or recluster")
-    if n_topics == 1 and result.n_topics > 1:
-        _refuse_one_topic("n_topics", result.n_topics)
-
-    is_seeded = np.array([topic.is_seeded for topic in result.topics], dtype=np.bool_)
-    least = int(is_seeded.sum())
-    groups: Groups = []
-    distances = 1.0 - topic_cosines(result, by)
-    if least <= n_topics < result.n_topics:
-        sizes = [topic.size for topic in result.topics]
-        groups = group_nearest(distances, int(n_topics), np.outer(is_seeded, is_seeded), sizes)
-        least = result.n_topics - sum(map(len, groups)) + len(groups)
-
-    if least > n_topics:
-        expected = f"at least {least}, which the constraints of the fit keep apart"
-        raise InputError("n_topics", expected, n_topics, "merge some of them with merge")
-
-    message = f"reduced {result.n_topics} topics to {n_topics}, by {by}: "
-    message += f"{sum(map(len, groups))} became {len(groups)}"
-    lost = []
-    for merged in ([result.topics[topic] for topic in group] for group in groups):
-        name = _continued(merged).name
-        lost += [p.name for p in merged if (p.is_named or p.is_seeded) and p.name != name]
-    message += f"; lost names: {', '.join(lost)}" if lost else ""
-
-    parameters = {"n_topics": int(n_topics), "by": by}
-    parts = sorted(_with_others(result, groups))
-    return _regroup(result, parts, "reduce", parameters, message)
-
-
-def group_nearest(
-    distances: Float64Array, n_groups: int, apart: BoolArray, sizes: npt.ArrayLike
-) -> Groups:
-    """Group items by Ward's linkage, with a limit on the size of a group.
-
-    `distances` (n_items, n_items) are squared. `apart`, of the same shape, forbids pairs, and may
-    leave more groups. `sizes` (n_items,) add up to the size of a group.
-    """
-    n_items = len(distances)
-    members = [[item] for item in range(n_items)]
-    n_members = np.ones(n_items)
-    size = np.array(sizes, dtype=np.float64)
-    largest = MOST_TIMES_MEAN * size.sum() / n_groups
-
-    # The increase in the sum of squares by each merge; infinite for an item that is gone.
-    increase = distances / 2
-    np.fill_diagonal(increase, np.inf)
-    apart = apart.copy()
-
-    for _ in range(n_items - n_groups):
-        may_merge = np.isfinite(increase) & ~apart
-        if not may_merge.any():
-            break
-        # Unless items are apart, the two smallest of more than n_groups groups stay below.
-        fits = may_merge & (size[:, None] + size <= largest)
-        allowed = fits if fits.any() else may_merge
-        first, second = sorted(divmod(int(np.where(allowed, increase, np.inf).argmin()), n_items))
-
-        # The recurrence of Lance and Williams (1967) for Ward's criterion.
-        n_both = n_members[first] + n_members[second]
-        merged = (n_members + n_members[first]) * increase[first]
-        merged += (n_members + n_members[second]) * increase[second]
-        merged -= n_members * increase[first, second]
-        merged /= n_members + n_both
-
-        increase[first] = increase[:, first] = merged
-        increase[first, first] = np.inf
-        increase[second] = increase[:, second] = np.inf
-        apart[first] |= apart[second]
-        apart[:, first] |= apart[:, second]
-        n_members[first] = n_both
-        size[first] += size[second]
-        members[first] += members[second]
-        members[second] = []
-
-    return sorted(tuple(sorted(group)) for group in members if len(group) > 1)
 
 
 def remove(result: TopicResult, topics: int | str | Iterable[int | str]) -> TopicResult:
@@ -298,8 +112,8 @@ def remove(result: TopicResult, topics: int | str | Iterable[int | str]) -> Topi
     n_texts = sum(result.topics[topic].size for topic in gone)
     names = ", ".join(spell_topic(result, topic) for topic in gone)
     message = f"removed {names}: {spell_count(n_texts, 'text is', 'texts are')} in no topic"
-    parts = _with_others(result, (), gone)
-    return _regroup(result, parts, "remove", {"topics": gone}, message)
+    parts = with_others(result, (), gone)
+    return regroup(result, parts, "remove", {"topics": gone}, message)
 
 
 LEAST_SHARE = 0.5

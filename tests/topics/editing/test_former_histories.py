@@ -25,6 +25,11 @@ FORMER = [
         lambda result: topics.reduce_outliers(result, "terms", threshold=0.1),
         id="reassign",
     ),
+    pytest.param(
+        Edit("reduce", {"n_topics": 5, "by": "embeddings"}),
+        lambda result: topics.merge(result, n_topics=5, space="embeddings"),
+        id="reduce",
+    ),
 ]
 
 

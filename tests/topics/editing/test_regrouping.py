@@ -19,13 +19,12 @@ from embedtopics.topics import (
     ClassTfidf,
     merge,
     recluster,
-    reduce,
     reduce_outliers,
     remove,
     rename,
     split,
 )
-from embedtopics.topics.editing._regroup import group_nearest
+from embedtopics.topics.editing._merge import group_nearest
 from embedtopics.topics.results import Reason
 from tests.factories import each, make_result, refuses, topic_counts
 from tests.topics.editing.altering import (
@@ -84,7 +83,7 @@ def test_everything_follows(branched):
             assert same.representatives == topic.representatives
     sizes = [topic.size for topic in merged.topics]
     assert sizes == sorted(sizes, reverse=True)
-    for name in ("corpus", "documents", "embeddings", "graph", "map", "tree", "tokens",
+    for name in ("corpus", "distinct", "embeddings", "graph", "map", "tree", "tokens",
                  "term_counts"):  # fmt: skip
         assert getattr(merged, name) is getattr(branched, name)
     assert_untouched(branched, before)
@@ -195,9 +194,9 @@ def test_equal_distances_are_merged_from_the_first():
     assert group_nearest(ones, 3, ones == 0, np.ones(5)) == [(0, 1, 2)]
 
 
-@pytest.mark.parametrize("by", ["terms", "embeddings"])
-def test_a_chain_of_similar_topics_is_no_giant(by, branched):
-    reduced = reduce(branched, 4, by=by)
+@pytest.mark.parametrize("space", ["terms", "embeddings"])
+def test_a_chain_of_similar_topics_is_no_giant(space, branched):
+    reduced = merge(branched, n_topics=4, space=space)
     other = recluster(branched, 4)
 
     def largest_share(result):
@@ -211,27 +210,36 @@ def test_a_chain_of_similar_topics_is_no_giant(by, branched):
     )
 
 
-@pytest.mark.parametrize("by", ["terms", "embeddings"])
+@pytest.mark.parametrize("space", ["terms", "embeddings"])
 @pytest.mark.parametrize("n_topics", [2, 3, 5, 6])
-def test_the_number_is_met_exactly(synthetic, by, n_topics):
-    reduced = reduce(synthetic, n_topics, by=by)
+def test_the_number_is_met_exactly(synthetic, space, n_topics):
+    reduced = merge(synthetic, n_topics=n_topics, space=space)
     assert reduced.n_topics == n_topics == len(set(reduced.labels.tolist()) - {-1})
     assert reduced.coverage == synthetic.coverage
     np.testing.assert_allclose(
         reduced.memberships.sum(axis=1), synthetic.memberships.sum(axis=1), atol=1e-6
     )
-    assert reduced.history[-1].parameters == {"n_topics": n_topics, "by": by}
+    assert reduced.history[-1].parameters == {"n_topics": n_topics, "space": space}
 
 
 def test_bad_numbers_and_few_topics(synthetic):
     for n_topics in (1, 0, -3, 2.0, True, "auto", 7):
         with refuses("n_topics"):
-            reduce(synthetic, n_topics)
-    with refuses("by"):
-        reduce(synthetic, 3, by="words")
-    assert reduce(make_result(60, 1), 1).n_topics == 1
+            merge(synthetic, n_topics=n_topics)
+    with refuses("space"):
+        merge(synthetic, n_topics=3, space="words")
+    assert merge(make_result(60, 1), n_topics=1).n_topics == 1
     with refuses("n_topics"):
-        reduce(make_result(60, 0), 2)
+        merge(make_result(60, 0), n_topics=2)
+
+
+def test_topics_are_listed_or_counted_but_not_both(synthetic):
+    for arguments in ({}, {"topics": [0, 1], "n_topics": 3}):
+        with refuses("topics"):
+            merge(synthetic, **arguments)
+    with refuses("topics") as caught:
+        merge(synthetic, 3)
+    assert "n_topics=3" in str(caught.value)
 
 
 STRATEGIES = ("graph", "terms", "embeddings")

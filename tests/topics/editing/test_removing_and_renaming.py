@@ -3,7 +3,6 @@ import pytest
 
 from embedtopics.errors import InputError
 from embedtopics.topics import history, merge, remove, rename
-from embedtopics.topics.editing._regroup import reduce
 from embedtopics.topics.results import Reason
 from tests.factories import refuses, with_stability
 from tests.topics.editing.altering import assert_untouched, frozen
@@ -51,7 +50,7 @@ def test_names_are_given_and_stay(branched):
     later = remove(named, 1)
     ids = later.history[-1].new_ids
     assert [later.topics[ids[t]].name for t in (0, 3)] == ["Été", "Late trains"]
-    fewer = reduce(named, 3)
+    fewer = merge(named, n_topics=3)
     assert {"Été"} <= {topic.name for topic in fewer.topics}
 
 

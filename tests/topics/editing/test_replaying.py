@@ -25,7 +25,7 @@ STEPS = st.lists(
         st.tuples(st.just("remove"), ANY),
         st.tuples(st.just("rename"), ANY, st.sampled_from(["One", "Two", "Three"])),
         st.tuples(st.just("reduce_outliers"), st.sampled_from(["graph", "terms", "embeddings"])),
-        st.tuples(st.just("reduce"), ANY, st.sampled_from(["terms", "embeddings"])),
+        st.tuples(st.just("merge nearest"), ANY, st.sampled_from(["terms", "embeddings"])),
         st.tuples(st.just("update_terms"), st.sampled_from([(1, 1), (1, 2)]), st.integers(3, 8)),
         st.tuples(st.just("recluster"), st.sampled_from(["fine", "coarse", 5])),
     ),
@@ -43,7 +43,9 @@ def do(result, step):
         "remove": lambda topic: topics.remove(result, topic % n),
         "rename": lambda topic, label: topics.rename(result, {topic % n: label}),
         "reduce_outliers": lambda strategy: topics.reduce_outliers(result, strategy),
-        "reduce": lambda fewer, by: topics.reduce(result, 2 + fewer % n, by=by),
+        "merge nearest": lambda fewer, space: topics.merge(
+            result, n_topics=2 + fewer % n, space=space
+        ),
         "update_terms": lambda span, number: topics.update_terms(
             result, ngram_range=span, n_keywords=number
         ),
@@ -149,7 +151,7 @@ def test_a_weighting_of_ones_own_is_kept_through_edits(branched):
             return counts
 
     own = Counts()
-    edited = topics.reduce(branched, 8)  # still by the weighting of the fit
+    edited = topics.merge(branched, n_topics=8)  # still by the weighting of the fit
     edited = topics.update_terms(edited, weighting=own)
     edited = topics.rename(topics.merge(edited, [0, 1]), {0: "x"})
     assert (edited.topic_terms != topic_counts(edited)).nnz == 0
@@ -183,7 +185,9 @@ def test_every_edit_of_the_package_can_be_done_again(branched, tmp_path):
         "merge": lambda r: topics.merge(r, [[1, 2], [5, 7]]),
         "split": lambda r: topics.split(r, 0, 2),
         "reduce_outliers": lambda r: topics.reduce_outliers(r, "embeddings"),
-        "reduce": lambda r: topics.reduce(r, r.n_topics - 1, by="embeddings"),
+        "merge nearest": lambda r: topics.merge(
+            r, n_topics=r.n_topics - 1, space="embeddings"
+        ),
         "remove": lambda r: topics.remove(r, [3]),
         "recluster": lambda r: topics.recluster(r, 5, coverage=1.0),
     }  # fmt: skip

@@ -260,7 +260,7 @@ def hierarchy(results: ResultsFolder, figure: OutFigure = None, out: OutTable = 
     if tree.n_topics > 30:  # fewer are all printed
         # With these levels every branch divides into about as many.
         branching = [round(tree.n_topics ** (1 / 3)), round(tree.n_topics ** (2 / 3))]
-    text = topics.tree_text(tree, levels=branching)
+    text = tree.to_text(branching)
     show.write_outputs(
         out,
         lambda: tree.to_frame(branching).assign(terms=lambda table: table["terms"].map(", ".join)),

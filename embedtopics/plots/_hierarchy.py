@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,8 +26,6 @@ from embedtopics.topics.results import TopicHierarchy
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
-
-    from embedtopics.topics.results import TopicNode
 
 _LEAF = 19
 _TRUNK = "#9aa3ad"
@@ -72,17 +71,17 @@ def hierarchy(
         return empty_figure(canvas)
     colors = _colors(hierarchy, groups)
     heights = np.concatenate([np.zeros(n_topics), hierarchy.distances])
-    places = np.zeros(len(hierarchy.nodes))
+    places = np.zeros(len(hierarchy.names))
     theme_of = {topic: group for group in groups for topic in hierarchy.topics_under(group)}
     names, before = [], None
     for topic in hierarchy.order.tolist():
-        node, group = hierarchy.nodes[topic], theme_of[topic]
+        group = theme_of[topic]
         if group != before and group >= n_topics and hierarchy.parents[group] >= 0:
-            name = caption(hierarchy.nodes[group].label, _NAME_WIDTH)
+            name = caption(hierarchy.names[group], _NAME_WIDTH)
             names.append(f'  <b><span style="color:{dark(colors[group])}">{name}</span></b>')
         before, places[topic] = group, len(names)
-        size = f'<span style="color:{MUTED}">{node.size:,}</span>'
-        names.append(f"  {caption(node.label, _NAME_WIDTH)}{LEFT_TO_RIGHT}  {size}")
+        size = f'<span style="color:{MUTED}">{hierarchy.sizes[topic]:,}</span>'
+        names.append(f"  {caption(hierarchy.names[topic], _NAME_WIDTH)}{LEFT_TO_RIGHT}  {size}")
     for merge, children in enumerate(hierarchy.merges):
         places[n_topics + merge] = places[children].mean()
     reach = float(heights.max(initial=0.0)) or 1.0
@@ -98,9 +97,9 @@ def hierarchy(
     }
     traces = _lines(hierarchy, colors, heights, places)
     first = n_topics if len(hierarchy.merges) else 0  # the merges; without any, the topics
-    nodes = zip(hierarchy.nodes[first:], heights[first:].tolist(), strict=True)
+    table = hierarchy.to_frame().iloc[first:]
     marker = {"size": 7, "color": colors[first:], "line": {"color": "#fff", "width": 1}}
-    texts = hover([_about(node, height) for node, height in nodes])
+    texts = hover([_about(node) for node in table.to_dict("records")])
     points = scatter(heights[first:].tolist(), places[first:].tolist(), marker=marker, **texts)
     return go.Figure([*traces, points], layout)
 
@@ -111,7 +110,7 @@ def _colors(hierarchy: TopicHierarchy, groups: tuple[int, ...]) -> list[str]:
     middles = np.array([first[list(hierarchy.topics_under(group))].mean() for group in groups])
     # Adjacent branches get different colours, however many topics they hold.
     ranks = np.argsort(np.argsort(middles)).astype(np.float64)
-    colors = [_TRUNK] * len(hierarchy.nodes)
+    colors = [_TRUNK] * len(hierarchy.names)
     shades = spread_colors(np.column_stack([np.zeros(len(groups)), ranks]))
     waiting = list(zip(groups, shades, strict=True))
     while waiting:
@@ -140,12 +139,12 @@ def _lines(
     ]
 
 
-def _about(node: TopicNode, height: float) -> str:
+def _about(node: dict[Hashable, Any]) -> str:
     """Return the hover text of a merge: its terms, four a line."""
-    terms = [caption(term, 40) for term in node.terms]
+    terms = [caption(term, 40) for term in node["terms"]]
     lines = [", ".join(terms[i : i + 4]) for i in range(0, len(terms), 4)]
-    topics = "topic" if node.n_topics == 1 else "topics"
-    rows = "row" if node.size == 1 else "rows"
-    head = f"<b>{caption(node.label, 60)}</b>"
-    tail = f"{node.n_topics} {topics}, {node.size:,} {rows}, distance {height:.3g}"
+    topics = "topic" if node["n_topics"] == 1 else "topics"
+    rows = "row" if node["size"] == 1 else "rows"
+    head = f"<b>{caption(node['name'], 60)}</b>"
+    tail = f"{node['n_topics']} {topics}, {node['size']:,} {rows}, distance {node['distance']:.3g}"
     return "<br>".join([head, *lines, tail])

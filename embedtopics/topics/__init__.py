@@ -12,6 +12,7 @@ MOVED = {
     "report_card": "et.topics.evaluate",
     "save_result": "result.save(folder)",
     "token_topics": "et.topics.mixture",
+    "tree_text": "et.topics.hierarchy(result).to_text",
     "without_texts": "result.save(folder, texts=False)",
 }
 """Former public names, and what to use now."""

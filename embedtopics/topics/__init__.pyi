@@ -40,7 +40,6 @@ from .reading._find import find as find
 from .reading._find import sample_documents as sample_documents
 from .reading._hierarchy import hierarchy as hierarchy
 from .reading._hierarchy import themes as themes
-from .reading._hierarchy import tree_text as tree_text
 from .reading._mixtures import mixture as mixture
 from .reading._mixtures import mixtures as mixtures
 from .reading._words import concordance as concordance

@@ -109,7 +109,7 @@ def test_sparkline_takes_periods_together_and_leaves_gaps():
 def test_prints_every_merge_of_a_few_topics(result, folder):
     done = run("hierarchy", folder)
     assert done.exit_code == 0, done.output
-    expected = topics.tree_text(topics.hierarchy(result)).replace("\x1b", " ")
+    expected = topics.hierarchy(result).to_text().replace("\x1b", " ")
     assert [line.rstrip() for line in done.stdout.splitlines()] == expected.splitlines()
     assert run("hierarchy", folder / "model").stdout == done.stdout
 
@@ -119,7 +119,7 @@ def test_a_large_tree_branches_at_few_levels(tmp_path):
     many.save(tmp_path / "many")
     lines = run("hierarchy", tmp_path / "many").stdout.splitlines()
     tree = topics.hierarchy(many)
-    assert lines == topics.tree_text(tree, levels=[3, 12]).splitlines()
+    assert lines == tree.to_text([3, 12]).splitlines()
 
 
 def test_the_tree_is_written_as_figure_and_table(result, folder, tmp_path):
@@ -130,10 +130,10 @@ def test_the_tree_is_written_as_figure_and_table(result, folder, tmp_path):
     frame = pd.read_csv(table)
     tree = topics.hierarchy(result)
     pd.testing.assert_frame_equal(
-        frame.drop(columns=["label", "terms"]),
-        tree.to_frame([]).drop(columns=["label", "terms"]),
+        frame.drop(columns=["name", "terms"]),
+        tree.to_frame([]).drop(columns=["name", "terms"]),
         check_dtype=False,
     )
-    assert frame["label"][0].startswith("'=SUM")
-    assert frame["terms"][5] == ", ".join(tree.nodes[5].terms)
+    assert frame["name"][0].startswith("'=SUM")
+    assert frame["terms"][5] == ", ".join(tree.terms[5])
     assert {path.name for path in tmp_path.iterdir()} == {"tree.html", "tree.csv"}

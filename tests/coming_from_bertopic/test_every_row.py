@@ -73,7 +73,7 @@ def both(frame, corpus, model, result, topic_model, tmp_path, monkeypatch):
         model=model,
         result=result,
         with_noise=et.topics.remove(result, [7]),
-        hierarchy=et.topics.hierarchy(result, by="terms"),
+        hierarchy=et.topics.hierarchy(result, space="terms"),
         trends=et.topics.over_time(result, every="year"),
         groups=et.topics.by_group(result, "source"),
         fewer_words=CountVectorizer(

@@ -47,10 +47,10 @@ def test_every_merge_is_drawn_where_it_takes_place(result, tree):
                    (height[child], place[child])]  # fmt: skip
             assert tuple(tuple(np.round(corner, 6)) for corner in way) in drawn
     names = [name for name in figure.layout.yaxis.ticktext if not name.startswith("  <b>")]
-    assert [tree.nodes[t].label[:12] in n for t, n in zip(tree.order, names, strict=True)].count(
+    assert [tree.names[t][:12] in n for t, n in zip(tree.order, names, strict=True)].count(
         False
     ) == 1  # the one with markup
-    assert all(tree.nodes[9 + i].terms[0] in text for i, text in enumerate(points.hovertext))
+    assert all(tree.terms[9 + i][0] in text for i, text in enumerate(points.hovertext))
 
 
 def test_branches_of_the_cut_have_a_colour_each(tree):

@@ -1,8 +1,6 @@
-"""A hierarchy of the topics of a result, and its drawing as text."""
+"""A hierarchy of the topics of a result, and the themes that are cut from it."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,6 +9,7 @@ from scipy.sparse import csr_matrix
 from scipy.spatial.distance import pdist, squareform
 
 from embedtopics._utils.checks import checked_choice
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.clustering._partition import cluster_means, ward_merges
 from embedtopics.protocols import Float64Array, Int32Array
 from embedtopics.terms._counts import count_by_topic
@@ -25,7 +24,9 @@ from embedtopics.terms._representative import best_terms
 from embedtopics.topics._describe import fitted_weighting, languages_of
 from embedtopics.topics._resolution import clusters_of
 from embedtopics.topics._vectors import topic_cosines
-from embedtopics.topics.results import Theme, TopicHierarchy, TopicNode, TopicResult
+from embedtopics.topics.results import Theme, TopicHierarchy, TopicResult
+
+SPACES = ("coordinates", "terms", "embeddings")
 
 MERGES_AT_ONCE = 64
 N_TERMS, CANDIDATES = 10, 30
@@ -35,7 +36,7 @@ EXCLUSIVITY = 0.15
 """Exponent of the share of a term's occurrences that a merge holds."""
 
 
-def hierarchy(result: TopicResult, *, by: str = "coordinates") -> TopicHierarchy:
+def hierarchy(result: FittedTopics, *, space: str = "coordinates") -> TopicHierarchy:
     """Merge topics by Ward's linkage into a tree, and describe each merge by ten terms.
 
     The counts of a merge are the sums of the counts of its parts, so no text is tokenized again.
@@ -44,10 +45,10 @@ def hierarchy(result: TopicResult, *, by: str = "coordinates") -> TopicHierarchy
 
     Parameters
     ----------
-    result : TopicResult
-    by : {"coordinates", "terms", "embeddings"}
-        How to compare topics: by their means in the coordinates of the clustering (the groups are
-        nearly those of `recluster`), or by the cosines of their class-TF-IDF weights or mean
+    result : TopicResult or fitted TopicModel
+    space : {"coordinates", "terms", "embeddings"}
+        Where topics are compared: by their means in the coordinates of the clustering (the groups
+        are nearly those of `recluster`), or by the cosines of their class-TF-IDF weights or mean
         embeddings.
 
     Returns
@@ -60,26 +61,38 @@ def hierarchy(result: TopicResult, *, by: str = "coordinates") -> TopicHierarchy
     In 220 topics of arXiv abstracts, the largest of ten groups held 17 % of the texts with Ward's
     linkage, and 75 % with average linkage.
     """
-    if checked_choice(by, "by", ("coordinates", "terms", "embeddings")) == "coordinates":
+    result = result_of(result)
+    if checked_choice(space, "space", SPACES) == "coordinates":
         merges, distances, order = _link_coordinates(result)
     else:
-        upper = np.triu(np.clip(1.0 - topic_cosines(result, by), 0.0, 2.0), 1)
+        upper = np.triu(np.clip(1.0 - topic_cosines(result, space), 0.0, 2.0), 1)
         merges, distances, order = _link(upper + upper.T)
-    words = merge_keywords(result, merges)
-    nodes = [TopicNode(t.name, t.size, 1, t.keywords) for t in result.topics]
-    # Names of merges differ from those of topics and of other merges.
-    parts = [(node.label,) for node in nodes]  # which name a merge without terms
+    terms_of_merges = merge_keywords(result, merges)
+
+    topic_names = [topic.name for topic in result.topics]
+    sizes = [topic.size for topic in result.topics]
+    words = [(name,) for name in topic_names]  # which name a merge without terms
     for left, right in merges.tolist():
-        parts.append(parts[left] + parts[right])
-    named = [row or part for row, part in zip(words, parts[len(nodes) :], strict=True)]
-    names = unique_labels(named, reserved=[node.label for node in nodes])
-    for merge, (left, right) in enumerate(merges.tolist()):
-        size = nodes[left].size + nodes[right].size
-        n_topics = nodes[left].n_topics + nodes[right].n_topics
-        nodes.append(TopicNode(names[merge], size, n_topics, words[merge]))
-    for array in (merges, distances, order):
+        sizes.append(sizes[left] + sizes[right])
+        words.append(words[left] + words[right])
+
+    # Names of merges differ from those of topics and of other merges.
+    words_of_merges = words[result.n_topics :]
+    named = [terms or names for terms, names in zip(terms_of_merges, words_of_merges, strict=True)]
+    merge_names = unique_labels(named, reserved=topic_names)
+
+    node_sizes = np.array(sizes, dtype=np.int64)
+    for array in (merges, distances, order, node_sizes):
         array.flags.writeable = False
-    return TopicHierarchy(merges, distances, order, tuple(nodes), by)
+    return TopicHierarchy(
+        merges=merges,
+        distances=distances,
+        order=order,
+        names=(*topic_names, *merge_names),
+        sizes=node_sizes,
+        terms=(*(topic.keywords for topic in result.topics), *terms_of_merges),
+        space=space,
+    )
 
 
 def themes(result: TopicResult) -> pd.DataFrame:
@@ -103,9 +116,9 @@ def group_topics(result: TopicResult) -> tuple[Theme, ...]:
     """Return the themes of a result, the largest first."""
     tree = hierarchy(result)
     n_texts = int(result.distinct.weights.sum())
-    sizes = {node: tree.nodes[node].size for node in tree.themes}
+    sizes = {node: int(tree.sizes[node]) for node in tree.themes}
     return tuple(
-        Theme(tree.nodes[node].label, size, size / n_texts, tree.topics_under(node))
+        Theme(tree.names[node], size, size / n_texts, tree.topics_under(node))
         for node, size in sizes.items()
     )
 
@@ -185,64 +198,3 @@ def merge_keywords(result: TopicResult, merges: Int32Array) -> list[tuple[str, .
             picked = select_keywords(relevance, names, n=N_TERMS, languages=languages)
             keyword_lists.append(tuple(names[i] for i in picked))
     return keyword_lists
-
-
-def tree_text(tree: TopicHierarchy, *, levels: Sequence[int] = ()) -> str:
-    """Draw a hierarchy as text, with labels and sizes.
-
-    Parameters
-    ----------
-    tree : TopicHierarchy
-    levels : sequence of int
-        Numbers of groups at which the tree branches: ``(5, 20)`` draws five branches, which divide
-        into twenty, which hold the topics. By default every merge is drawn.
-
-    Returns
-    -------
-    str
-        One node a line, with its size in rows. Topics have their ids in brackets.
-
-    Raises
-    ------
-    InputError
-        If a level does not exist.
-
-    Examples
-    --------
-    >>> print(tree_text(hierarchy(result)))  # doctest: +SKIP
-    both · 10
-    ├─ [0] rates · 10
-    └─ [1] prices · 10
-    """
-    if not tree.n_topics:
-        return "no topics"
-    branches = _branches(tree, levels)
-    lines = []
-    # A stack, because a tree can be deeper than Python's recursion limit.
-    waiting = [(len(tree.nodes) - 1, "", "")]
-    while waiting:
-        node, first, rest = waiting.pop()
-        about = tree.nodes[node]
-        number = f"[{node}] " if node < tree.n_topics else ""
-        # A label from the user may hold a line break.
-        lines.append(f"{first}{number}{' '.join(about.label.split())} · {about.size:,}")
-        below = branches.get(node, [])
-        for place in reversed(range(len(below))):
-            is_last = place == len(below) - 1
-            fork, trunk = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
-            waiting.append((below[place], rest + fork, rest + trunk))
-    return "\n".join(lines)
-
-
-def _branches(tree: TopicHierarchy, levels: Sequence[int]) -> Mapping[int, list[int]]:
-    """Return the children of each node, from left to right."""
-    if not levels:
-        return {tree.n_topics + i: pair for i, pair in enumerate(tree.merges.tolist())}
-    below: dict[int, list[int]] = {}
-    above = np.full(len(tree.nodes), len(tree.nodes) - 1)
-    for level in sorted({*levels, tree.n_topics}):
-        for node in sorted(tree.nodes_at(level), key=lambda node: int(tree._spans[node, 0])):
-            if node != above[node]:
-                below.setdefault(int(above[node]), []).append(node)
-        above = tree._holders(level)
-    return below

@@ -4,7 +4,6 @@ from embedtopics.topics.results._constraints import TopicConstraints as TopicCon
 from embedtopics.topics.results._edits import Edit
 from embedtopics.topics.results._edits import TopicMark as TopicMark
 from embedtopics.topics.results._hierarchy import TopicHierarchy
-from embedtopics.topics.results._hierarchy import TopicNode as TopicNode
 from embedtopics.topics.results._inspection import Inspection
 from embedtopics.topics.results._levels import ResolutionChoice as ResolutionChoice
 from embedtopics.topics.results._mixture import Mixture

@@ -16,27 +16,6 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array
 
 
-@dataclass(frozen=True)
-class TopicNode:
-    """A topic, or a merge of several topics.
-
-    Parameters
-    ----------
-    label : str
-    size : int
-        Rows of the input.
-    n_topics : int
-        Number of merged topics; 1 for a topic itself.
-    terms : tuple of str
-        Best first.
-    """
-
-    label: str
-    size: int
-    n_topics: int
-    terms: tuple[str, ...]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class TopicHierarchy(Displayed):
     """The merges of topics, nearest first, with the terms of each merge.
@@ -51,15 +30,23 @@ class TopicHierarchy(Displayed):
         Distances of the merges, ascending.
     order : int32 ndarray of shape (n_topics,)
         The topics, in an order without crossing merges.
-    nodes : tuple of TopicNode
-    by : {"coordinates", "terms", "embeddings"}
+    names : tuple of str
+        Name of each node.
+    sizes : int64 ndarray of shape (n_nodes,)
+        Rows of each node.
+    terms : tuple of tuple of str
+        Keywords of each node, best first.
+    space : {"coordinates", "terms", "embeddings"}
+        Where the topics were compared.
     """
 
     merges: Int32Array
     distances: Float64Array
     order: Int32Array
-    nodes: tuple[TopicNode, ...]
-    by: str
+    names: tuple[str, ...]
+    sizes: Int64Array
+    terms: tuple[tuple[str, ...], ...]
+    space: str
 
     @property
     def n_topics(self) -> int:
@@ -67,12 +54,12 @@ class TopicHierarchy(Displayed):
         return len(self.order)
 
     def _summary(self) -> str:
-        return f"{self.n_topics} topics merged by {self.by}"
+        return f"{self.n_topics} topics merged by {self.space}"
 
     @cached_property
     def parents(self) -> Int64Array:
         """The merge of each node, shape (n_nodes,); -1 for the root."""
-        parents = np.full(len(self.nodes), -1, dtype=np.int64)
+        parents = np.full(len(self.names), -1, dtype=np.int64)
         for merge, children in enumerate(self.merges):
             parents[children] = self.n_topics + merge
         return parents
@@ -80,7 +67,7 @@ class TopicHierarchy(Displayed):
     @cached_property
     def _spans(self) -> Int64Array:
         """Start and stop of each node's topics in `order`, shape (n_nodes, 2)."""
-        spans = np.zeros((len(self.nodes), 2), dtype=np.int64)
+        spans = np.zeros((len(self.names), 2), dtype=np.int64)
         spans[self.order, 0] = np.arange(self.n_topics)
         spans[self.order, 1] = np.arange(self.n_topics) + 1
         for merge, (left, right) in enumerate(self.merges):
@@ -102,8 +89,8 @@ class TopicHierarchy(Displayed):
         InputError
             If the node does not exist.
         """
-        if not 0 <= node < len(self.nodes):
-            raise InputError("node", f"from 0 to {len(self.nodes) - 1}", node)
+        if not 0 <= node < len(self.names):
+            raise InputError("node", f"from 0 to {len(self.names) - 1}", node)
         begin, end = self._spans[node]
         return tuple(sorted(self.order[begin:end].tolist()))
 
@@ -133,9 +120,7 @@ class TopicHierarchy(Displayed):
         is_left = np.ones(self.n_topics + n_merged, dtype=bool)
         is_left[self.merges[:n_merged].ravel()] = False
         left = np.flatnonzero(is_left).tolist()
-        return tuple(
-            sorted(left, key=lambda node: (-self.nodes[node].size, self.topics_under(node)[0]))
-        )
+        return tuple(sorted(left, key=lambda node: (-self.sizes[node], self.topics_under(node)[0])))
 
     def to_frame(self, levels: Sequence[int] = ()) -> pd.DataFrame:
         """Tabulate the nodes.
@@ -149,30 +134,53 @@ class TopicHierarchy(Displayed):
         -------
         DataFrame
             One node a row, topics first. Columns node, parent (-1 for the root), left and right
-            (merged nodes; -1 for topics), distance (0 for topics), size (rows), n_topics, label and
+            (merged nodes; -1 for topics), distance (0 for topics), size (rows), n_topics, name and
             terms (a list). Each level has a column ``at_<level>`` with the group of the node, or -1
             for nodes above the level.
         """
         nothing = np.full((self.n_topics, 2), -1, dtype=np.int64)
         children = np.vstack([nothing, self.merges.reshape(-1, 2)])
         columns: dict[str, Any] = {
-            "node": np.arange(len(self.nodes)),
+            "node": np.arange(len(self.names)),
             "parent": self.parents,
             "left": children[:, 0],
             "right": children[:, 1],
             "distance": np.concatenate([np.zeros(self.n_topics), self.distances]),
-            "size": np.array([node.size for node in self.nodes], dtype=np.int64),
-            "n_topics": np.array([node.n_topics for node in self.nodes], dtype=np.int64),
-            "label": [node.label for node in self.nodes],
-            "terms": [list(node.terms) for node in self.nodes],
+            "size": self.sizes,
+            "n_topics": np.diff(self._spans, axis=1).ravel(),
+            "name": list(self.names),
+            "terms": [list(terms) for terms in self.terms],
         }
         for level in levels:
             columns[f"at_{level}"] = self._holders(level)
         return pd.DataFrame(columns)
 
+    def to_text(self, levels: Sequence[int] = ()) -> str:
+        """Draw the tree as text, with names and sizes.
+
+        Parameters
+        ----------
+        levels : sequence of int
+            Numbers of groups at which the tree branches: ``(5, 20)`` draws five branches, which
+            divide into twenty, which hold the topics. By default every merge is drawn.
+
+        Returns
+        -------
+        str
+            One node a line, with its size in rows. Topics have their ids in brackets.
+
+        Raises
+        ------
+        InputError
+            If a level does not exist.
+        """
+        from embedtopics.topics.reading._tree_text import draw_tree
+
+        return draw_tree(self, levels)
+
     def _holders(self, level: int) -> Int64Array:
         """Return the group of each node at a level, or -1."""
-        group_of = np.full(len(self.nodes), -1, dtype=np.int64)
+        group_of = np.full(len(self.names), -1, dtype=np.int64)
         for group in self.nodes_at(level):
             begin, end = self._spans[group]
             group_of[(self._spans[:, 0] >= begin) & (self._spans[:, 1] <= end)] = group

@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from embedtopics import topics
 from embedtopics.topics import ClassTfidf
 from embedtopics.topics.reading._hierarchy import _link
-from embedtopics.topics.results import TopicHierarchy, TopicNode
+from embedtopics.topics.results import TopicHierarchy
 from tests.factories import make_result, refuses, topic_counts
 
 
@@ -23,16 +23,16 @@ def cut(tree, n_topics):
     return tuple(map(tree.topics_under, tree.nodes_at(n_topics)))
 
 
-@pytest.mark.parametrize("by", ["terms", "embeddings"])
-def test_merges_are_those_of_scipy(by):
+@pytest.mark.parametrize("space", ["terms", "embeddings"])
+def test_merges_are_those_of_scipy(space):
     result = make_result(400, 9, seed=3)
     rows = result.topic_terms.toarray()
-    if by == "embeddings":
+    if space == "embeddings":
         labels, of_row = result.labels, result.distinct.of_row
         rows = np.array([result.embeddings[of_row[labels == t]].mean(axis=0) for t in range(9)])
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     steps = linkage(squareform(np.clip(1 - rows @ rows.T, 0, 2), checks=False), "ward")
-    tree = topics.hierarchy(result, by=by)
+    tree = topics.hierarchy(result, space=space)
     for i, (one, other, distance, _) in enumerate(steps):
         assert set(tree.merges[i]) == {int(one), int(other)}
         assert tree.distances[i] == pytest.approx(distance, abs=1e-6)
@@ -75,7 +75,7 @@ def test_merged_terms_are_weighed_from_summed_counts():
     counts = topic_counts(result).toarray()
     fitted = ClassTfidf(bm25=True).fit(counts)
     for merge in range(6):
-        node = tree.nodes[7 + merge]
+        node = tree.to_frame().loc[7 + merge]
         members = list(tree.topics_under(7 + merge))
         weights = fitted.transform(counts[members].sum(axis=0, keepdims=True)).toarray().ravel()
         column = [result.term_counts.terms.index(term) for term in node.terms]
@@ -87,34 +87,33 @@ def test_merged_terms_are_weighed_from_summed_counts():
 
 def test_keywords_of_merges_repeat_no_stem(branched):
     tree = topics.hierarchy(branched)
-    for node in tree.nodes[branched.n_topics :]:
-        words = [word for term in node.terms for word in {*term.split(" ")}]
-        assert len(words) == len(set(words)) and len(node.terms) <= 10
-    labels = [node.label for node in tree.nodes]
-    assert len(set(labels)) == len(labels)
+    for terms in tree.terms[branched.n_topics :]:
+        words = [word for term in terms for word in {*term.split(" ")}]
+        assert len(words) == len(set(words)) and len(terms) <= 10
+    assert len(set(tree.names)) == len(tree.names) == 2 * branched.n_topics - 1
 
 
 def test_no_terms_no_topics_one_topic():
     none = topics.hierarchy(make_result(30, 0))
-    assert none.nodes == () and cut(none, 0) == ()
-    assert topics.tree_text(none) == "no topics" and len(none.to_frame()) == 0
+    assert none.names == () and cut(none, 0) == ()
+    assert none.to_text() == "no topics" and len(none.to_frame()) == 0
     one = topics.hierarchy(make_result(30, 1))
     assert cut(one, 1) == ((0,),) and one.merges.shape == (0, 2)
-    assert topics.tree_text(one).startswith("[0] ") and topics.tree_text(one, levels=[1])
+    assert one.to_text().startswith("[0] ") and one.to_text([1])
     result = make_result(60, 3)
     silent = csr_matrix(result.topic_terms.shape)
     zeros = csr_matrix(result.term_counts.counts.shape, dtype=np.int32)
     counts = replace(result.term_counts, counts=zeros)
-    mute = topics.hierarchy(replace(result, topic_terms=silent, term_counts=counts), by="terms")
-    assert [node.terms for node in mute.nodes[3:]] == [(), ()]
-    under = [[mute.nodes[topic].label for topic in mute.topics_under(node)] for node in (3, 4)]
-    for node, labels in zip(mute.nodes[3:], under, strict=True):
-        assert sorted(node.label.split(", ")) == sorted(", ".join(labels).split(", "))
+    mute = topics.hierarchy(replace(result, topic_terms=silent, term_counts=counts), space="terms")
+    assert mute.terms[3:] == ((), ())
+    under = [[mute.names[topic] for topic in mute.topics_under(node)] for node in (3, 4)]
+    for name, parts in zip(mute.names[3:], under, strict=True):
+        assert sorted(name.split(", ")) == sorted(", ".join(parts).split(", "))
     # One topic without terms lies at distance 1 from all and merges like any other.
     lacking = result.topic_terms.toarray()
     lacking[1] = 0.0
     lacking = replace(result, topic_terms=csr_matrix(lacking))
-    tree = topics.hierarchy(lacking, by="terms")
+    tree = topics.hierarchy(lacking, space="terms")
     assert cut(tree, 2)[-1] == (1,) or cut(tree, 2)[0] == (1,)
 
 
@@ -141,11 +140,13 @@ def distance_matrices(draw):
 def tree_of(distances):
     """A tree of topics with these distances."""
     merges, heights, order = _link(distances)
-    nodes = [TopicNode(f"a\nb{t}", 30, 1, ()) for t in range(len(distances))]
+    names = [f"a\nb{t}" for t in range(len(distances))]
+    sizes = [30] * len(distances)
     for number, (one, other) in enumerate(merges.tolist()):
-        size, n_topics = nodes[one].size + nodes[other].size, nodes[one].n_topics
-        nodes.append(TopicNode(f"m{number}", size, n_topics + nodes[other].n_topics, ()))
-    return TopicHierarchy(merges, heights, order, tuple(nodes), "terms")
+        names.append(f"m{number}")
+        sizes.append(sizes[one] + sizes[other])
+    terms = tuple(() for _ in names)
+    return TopicHierarchy(merges, heights, order, tuple(names), np.array(sizes), terms, "terms")
 
 
 @settings(max_examples=60, deadline=None)
@@ -172,8 +173,8 @@ def test_cuts_have_so_many_groups_and_are_nested(matrix):
 def test_bad_cuts_and_levels():
     result = make_result()
     tree = topics.hierarchy(result)
-    with refuses("by"):
-        topics.hierarchy(result, by="words")
+    with refuses("space"):
+        topics.hierarchy(result, space="words")
     for wrong in (0, 7, 2.5):
         with refuses("n_topics"):
             cut(tree, wrong)
@@ -184,36 +185,35 @@ def test_bad_cuts_and_levels():
 def test_text_has_every_node_once():
     result = make_result(500, 12)
     tree = topics.hierarchy(result)
-    lines = topics.tree_text(tree).splitlines()
-    assert len(lines) == len(tree.nodes) == 23
-    assert lines[0] == f"{tree.nodes[22].label} · {tree.nodes[22].size:,}"
+    lines = tree.to_text().splitlines()
+    assert len(lines) == len(tree.names) == 23
+    assert lines[0] == f"{tree.names[22]} · {tree.sizes[22]:,}"
     shown = [line.lstrip("│ ├└─") for line in lines if "[" in line]
     topics_ = [(t, result.topics[t]) for t in tree.order]
     assert shown == [f"[{t}] {topic.name} · {topic.size:,}" for t, topic in topics_]
-    merges = {f"{node.label} · {node.size:,}" for node in tree.nodes[12:]}
+    merges = {f"{tree.names[node]} · {tree.sizes[node]:,}" for node in range(12, 23)}
     assert {line.lstrip("│ ├└─") for line in lines} >= merges
 
 
 def test_text_of_levels_branches_there_only():
     tree = topics.hierarchy(make_result(500, 12))
-    lines = topics.tree_text(tree, levels=[7, 3]).splitlines()
+    lines = tree.to_text([7, 3]).splitlines()
     depths = [next(i for i, c in enumerate(line) if c not in "│ ├└─") // 3 for line in lines]
     assert depths.count(0) == 1 and depths.count(1) == 3 and max(depths) <= 3
     wanted = {*tree.nodes_at(1), *tree.nodes_at(3), *tree.nodes_at(7), *range(12)}
     assert len(lines) == len(wanted)
-    root = tree.nodes[22]
-    assert lines[0] == f"{root.label} · {root.size:,}"
+    assert lines[0] == f"{tree.names[22]} · {tree.sizes[22]:,}"
     with refuses("n_topics"):
-        topics.tree_text(tree, levels=[40])
+        tree.to_text([40])
 
 
 def test_text_of_a_deep_tree_and_of_strange_names():
     n = 1500
     # Each topic merges with all before it: a chain as deep as there are topics.
     merges = np.array([[0, 1], *([t, n + t - 2] for t in range(2, n))], dtype=np.int32)
-    nodes = [TopicNode(f"a\nb{t}", 30, 1, ()) for t in range(n)]
-    nodes += [TopicNode(f"m{t}", 30 * (t + 2), t + 2, ()) for t in range(n - 1)]
+    names = (*(f"a\nb{t}" for t in range(n)), *(f"m{t}" for t in range(n - 1)))
+    sizes = np.array([30] * n + [30 * (t + 2) for t in range(n - 1)])
     heights, order = np.arange(n - 1.0), np.arange(n)[::-1]
-    tree = TopicHierarchy(merges, heights, order, tuple(nodes), "terms")
-    text = topics.tree_text(tree)
+    tree = TopicHierarchy(merges, heights, order, names, sizes, ((),) * len(names), "terms")
+    text = tree.to_text()
     assert len(text.splitlines()) == 2 * n - 1 and "a b7 ·" in text

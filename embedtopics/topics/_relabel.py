@@ -208,7 +208,7 @@ def with_names(result: TopicResult, names: Mapping[int, str], message: str) -> T
     for topic, name in names.items():
         changes: dict[str, Any] = {"name": name, "is_named": True, "name_auc": None}
         topics[topic] = dataclasses.replace(topics[topic], **changes)
-    edit = edit_of(result, "rename", {"labels": names}, message, tuple(names), ids)
+    edit = edit_of(result, "rename", {"names": names}, message, tuple(names), ids)
     renamed = dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
     return rescored(renamed, result)
 

@@ -52,8 +52,8 @@ from embedtopics.protocols import FloatArray
 from embedtopics.results import Decision
 from embedtopics.terms.results import TermCounts, TokenStream, WordRules
 from embedtopics.topics._describe import LEFT_OUT, TEXTS
+from embedtopics.topics._former_edits import current_edit
 from embedtopics.topics._records import ResultRecord, ResultWordsRecord
-from embedtopics.topics.editing._former import current_edit
 from embedtopics.topics.results import (
     Edit,
     Stability,

@@ -51,7 +51,7 @@ def test_a_saved_result_is_read():
     assert (merged.name, merged.parameters) == ("merge", {"topics": [[1, 2]]})
     assert merged.new_ids == (1, 0, 0) and [mark.topic_id for mark in merged.marks] == [1, 2]
     assert merged.marks[1].documents[0] == "3822b5b9b2fb5806aff9b5c2aaf92968"
-    assert renamed.parameters == {"labels": {"1": "Garden & kitchen"}}
+    assert renamed.parameters == {"names": {"1": "Garden & kitchen"}}
     assert reworded.parameters == {"extra_stop_words": ["elsewhere"]}
     assert result.settings["constraints"] == {
         "kind": "labels", "classes": ["court", "fruit", "train"], "n_labeled": 16, "weight": 0.5,
@@ -239,11 +239,11 @@ def test_what_spreadsheets_do(result, path, delimiter, encoding, ending):
     rows = rows_of(path)[1:]
     rows[1][1], rows[4][1], rows[5][1] = 'Élections, 2024; "quoted"', "'-minus", "  two\n words "
     del rows[3], rows[0]
-    order = [6, 2, 1, 0]  # an example, the size, the label, the topic
+    order = [6, 2, 1, 0]  # an example, the size, the name, the topic
     table = [[*(row[i] for i in order), "mine"] for row in reversed(rows)]
     table[0][3] = f"{table[0][3]}.0"
     table[1][3] = f"{table[1][3]},00"
-    names = ["Example_3", " SIZE", "Label ", "TOPIC", "notes"]
+    names = ["Example_3", " SIZE", "Name ", "TOPIC", "notes"]
     out = io.StringIO(newline="")
     # Python quotes a line feed only where one ends the lines; spreadsheets always do.
     quoting = csv.QUOTE_ALL if ending == "\r" else csv.QUOTE_MINIMAL

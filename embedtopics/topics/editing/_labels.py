@@ -1,4 +1,4 @@
-"""Edits of names and terms, label files, and the history of edits, which can be replayed."""
+"""Edits of names and terms, files of names, and the history of edits, which can be replayed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from embedtopics._utils.checks import checked_choice, optional_count
 from embedtopics._utils.display import excerpt
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.errors import InputError, Remedy
@@ -27,64 +28,65 @@ from embedtopics.topics._describe import (
     term_settings_of,
 )
 from embedtopics.topics._fit_log import FitLog, note_terms
+from embedtopics.topics._former_edits import current_edit
 from embedtopics.topics._propagation import find_documents
 from embedtopics.topics._relabel import checked_topic_id, relabeled, with_names
 from embedtopics.topics._resolution import recluster
-from embedtopics.topics.editing._former import current_edit
 from embedtopics.topics.editing._merge import merge
 from embedtopics.topics.editing._regroup import reduce_outliers, remove, split
 from embedtopics.topics.naming._names import with_keywords
 from embedtopics.topics.results import Edit, Topic, TopicMark, TopicResult
 
 
-def rename(result: TopicResult, labels: Mapping[Any, str] | Callable[[Topic], str]) -> TopicResult:
-    """Label topics; a label stays in later edits as long as its topic exists.
+def rename(result: FittedTopics, names: Mapping[Any, str] | Callable[[Topic], str]) -> TopicResult:
+    """Name topics; a name stays in later edits as long as its topic exists.
 
     Parameters
     ----------
-    result : TopicResult
-    labels : mapping of int or str to str, or function
-        Labels by topic id or earlier label. A function takes a `Topic`, such as its `keywords`, and
-        returns its label.
+    result : TopicResult or fitted TopicModel
+    names : mapping of int or str to str, or function
+        Names by topic id or earlier name. A function takes a `Topic`, such as its `keywords`, and
+        returns its name.
 
     Returns
     -------
     TopicResult
-        Shares everything except the labels with `result`.
+        Shares everything except the names with `result`.
 
     Raises
     ------
     InputError
-        If there is no such topic, a label is empty, or two topics would share a label.
+        If there is no such topic, a name is empty, or two topics would share a name.
     """
-    if callable(labels):
-        labels = {topic.topic_id: labels(topic) for topic in result.topics}
-    if not isinstance(labels, Mapping):
-        expected = "a mapping of topics (ids or labels) to new labels, or a function"
-        raise InputError("labels", expected, labels)
+    result = result_of(result)
+    if callable(names):
+        names = {topic.topic_id: names(topic) for topic in result.topics}
+    if not isinstance(names, Mapping):
+        expected = "a mapping of topics (ids or names) to new names, or a function"
+        raise InputError("names", expected, names)
 
     new: dict[int, Any] = {}
-    for topic, label in labels.items():
+    for topic, name in names.items():
         topic_id = checked_topic_id(result, topic)
         if topic_id in new:
-            raise InputError("labels", "one label for each topic", found=f"two for {topic!r}")
-        new[topic_id] = label
+            raise InputError("names", "one name for each topic", found=f"two for {topic!r}")
+        new[topic_id] = name
 
     owner = {topic.name: topic.topic_id for topic in result.topics if topic.topic_id not in new}
-    names = {}
-    for topic, label in sorted(new.items()):
-        name = " ".join(replace_surrogates(label).split()) if isinstance(label, str) else ""
+    distinct = {}
+    for topic, given in sorted(new.items()):
+        name = " ".join(replace_surrogates(given).split()) if isinstance(given, str) else ""
         if not any(map(str.isprintable, name.replace(" ", ""))):
-            raise InputError("label", f"a text that is not empty, for topic {topic}", label)
+            raise InputError("names", f"texts that are not empty, for topic {topic}", given)
         if name in owner:
             twice = f"{name!r} for {owner[name]} and {topic}"
-            remedy = "merge the topics, or choose another label"
-            raise InputError("label", "of one topic only", remedy=remedy, found=twice)
+            remedy = "merge the topics, or choose another name"
+            raise InputError("names", "different names", remedy=remedy, found=twice)
         owner[name] = topic
-        names[topic] = name
+        distinct[topic] = name
 
-    listed = ", ".join(f"{topic} {name!r}" for topic, name in names.items())
-    return with_names(result, names, f"renamed {listed}" if names else "renamed no topics")
+    listed = ", ".join(f"{topic} {name!r}" for topic, name in distinct.items())
+    return with_names(result, distinct, f"renamed {listed}" if distinct else "renamed no topics")
 
 
 WORD_NOTES = ("stop_words", "function_words", "no_stop_words")
@@ -226,7 +228,7 @@ write files are not among them."""
 IDS = {
     "merge": "topics",
     "remove": "topics",
-    "rename": "labels",
+    "rename": "names",
     "split": "topic",
     "with_keywords": "keywords",
 }

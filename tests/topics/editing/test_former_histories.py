@@ -1,5 +1,6 @@
 """Histories with the former names of edits are read and replayed."""
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import embedtopics as et
 from embedtopics import topics
 from embedtopics._utils.folders import write_manifest
+from embedtopics.topics._relabel import marks_of
 from embedtopics.topics.results import Edit
 from tests.topics.editing.altering import assert_same
 
@@ -30,12 +32,18 @@ FORMER = [
         lambda result: topics.merge(result, n_topics=5, space="embeddings"),
         id="reduce",
     ),
+    pytest.param(
+        Edit("rename", {"labels": {"1": "Late trains"}}),
+        lambda result: topics.rename(result, {1: "Late trains"}),
+        id="labels",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("former", "present"), FORMER)
 def test_a_former_edit_is_replayed_as_the_present_one(branched, former, present):
-    replayed = topics.replay(branched, [former])
+    marked = dataclasses.replace(former, marks=marks_of(branched, [1]))
+    replayed = topics.replay(branched, [marked])
 
     expected = present(branched)
     assert_same(replayed, expected)

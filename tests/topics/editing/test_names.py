@@ -169,10 +169,10 @@ def test_groups_and_topics_are_not_mixed(branched):
 
 @pytest.mark.parametrize("labels", [["a", "b"], "a", None, 3])
 def test_new_labels_without_topics_are_refused(labels, branched):
-    with refuses("labels"):
+    with refuses("names"):
         rename(branched, labels)
 
 
 def test_two_labels_for_one_topic_are_refused(branched):
-    with refuses("labels"):
+    with refuses("names"):
         rename(branched, {0: "a", branched.topics[0].name: "b"})

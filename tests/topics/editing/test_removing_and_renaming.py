@@ -60,7 +60,7 @@ def test_a_function_names_the_topics(synthetic):
         f"{t.topic_id}: {t.keywords[0]}" for t in synthetic.topics
     ]
     assert all(t.is_named for t in named.topics)
-    with refuses("label"):
+    with refuses("names"):
         rename(synthetic, lambda topic: "the same")
 
 
@@ -76,9 +76,9 @@ def test_one_name_for_each_and_two_may_swap_them(synthetic):
 def test_bad_names(synthetic):
     taken = synthetic.topics[4].name
     alone = ({0: name} for name in ("", " \n", "\u200b", None, 5, b"x", taken))
-    for labels in (*alone, {0: "a", 2: "a"}, {0: "a", 2: " a "}):
-        with refuses("label"):
-            rename(synthetic, labels)
+    for names in (*alone, {0: "a", 2: "a"}, {0: "a", 2: " a "}):
+        with refuses("names"):
+            rename(synthetic, names)
     for topic in (6, -1):
         with refuses("topic"):
             rename(synthetic, {topic: "a"})

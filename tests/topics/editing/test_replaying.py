@@ -191,11 +191,11 @@ def test_every_edit_of_the_package_can_be_done_again(branched, tmp_path):
         "remove": lambda r: topics.remove(r, [3]),
         "recluster": lambda r: topics.recluster(r, 5, coverage=1.0),
     }  # fmt: skip
-    assert set(edits) == set(EDITS)
+    assert {name.split()[0] for name in edits} == set(EDITS)
     edited, before = branched, frozen(branched)
     for name, edit in edits.items():
         edited = edit(edited)
-        assert edited.history[-1].name == name
+        assert edited.history[-1].name == name.split()[0]
         assert_same(topics.replay(branched, edited), edited)
     for name, result in (("fit", branched), ("edited", edited)):
         result.save(tmp_path / name)

@@ -14,7 +14,10 @@ NAMES: Mapping[str, str] = {
 }
 """The present name of an edit by its former one."""
 
-PARAMETERS: Mapping[str, Mapping[str, str]] = {"reduce": {"by": "space"}}
+PARAMETERS: Mapping[str, Mapping[str, str]] = {
+    "reduce": {"by": "space"},
+    "rename": {"labels": "names"},
+}
 """The present names of the parameters of an edit by their former ones, by its recorded name."""
 
 

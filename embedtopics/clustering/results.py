@@ -1,4 +1,4 @@
-"""Results of clustering: labels, levels, and the tree they are cut from."""
+"""Results of clustering: labels, and the tree that they are cut from."""
 
 from dataclasses import dataclass
 
@@ -59,27 +59,3 @@ class Clustering:
     probabilities: FloatArray
     persistence: npt.NDArray[np.float64]
     reasons: npt.NDArray[np.int8] | None = None
-
-
-@dataclass(frozen=True)
-class Level:
-    """One resolution of a result.
-
-    Parameters
-    ----------
-    n_topics : int
-    word_gain : float
-        How much better the topic of a text predicts its words than the corpus does, in nats a word.
-    neighbor_share : float
-        Share of the five nearest neighbors of a text that are in its topic.
-    recurrence : float
-        Mean adjusted Rand index with the topics of random halves; NaN if not measured.
-    examples : tuple of str
-        Labels of the largest topic and of a topic of medium size.
-    """
-
-    n_topics: int
-    word_gain: float
-    neighbor_share: float
-    recurrence: float = float("nan")
-    examples: tuple[str, ...] = ()

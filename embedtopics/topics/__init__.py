@@ -11,6 +11,7 @@ MOVED = {
     "reduce": "et.topics.merge(result, n_topics=12)",
     "report_card": "et.topics.evaluate",
     "save_result": "result.save(folder)",
+    "suggest_resolution": "et.topics.levels(result, n_replicates=6)",
     "token_topics": "et.topics.mixture",
     "tree_text": "et.topics.hierarchy(result).to_text",
     "without_texts": "result.save(folder, texts=False)",

@@ -2,10 +2,9 @@ from . import results as results
 from ._describe import top_words as top_words
 from ._evaluation import evaluate as evaluate
 from ._inspection import inspect as inspect
+from ._levels import levels as levels
 from ._propagation import assign as assign
-from ._resolution import levels as levels
 from ._resolution import recluster as recluster
-from ._resolution import suggest_resolution as suggest_resolution
 from ._resolution import with_stability as with_stability
 from ._specifications import specifications as specifications
 from ._stages import ClassTfidf as ClassTfidf

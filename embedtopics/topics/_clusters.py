@@ -19,7 +19,7 @@ from embedtopics.clustering._resolution import (
     default_min_cluster_size,
     topics_by_min_cluster_size,
 )
-from embedtopics.clustering.results import NOISE, Clustering, Level, SpanningTree
+from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
@@ -34,6 +34,7 @@ from embedtopics.topics._support import (
     MOST,
     STEP,
     Judge,
+    Level,
     best_level,
     clearest,
     n_themes,

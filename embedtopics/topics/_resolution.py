@@ -18,7 +18,7 @@ from embedtopics._utils.display import progress_bar
 from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._spanning_tree import spanning_tree
-from embedtopics.clustering.results import NOISE, Level
+from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import Contingency
 from embedtopics.neighbors._approximate import NOBODY, keep_nearest, no_neighbors, quantize
@@ -36,7 +36,7 @@ from embedtopics.topics._repetition import is_repetitive
 from embedtopics.topics._vectors import members, unique_vectors_of
 from embedtopics.topics.constraints._apply import constrained_graph, named_topics
 from embedtopics.topics.naming._score_labels import rescored
-from embedtopics.topics.results import ResolutionChoice, Stability, TopicConstraints, TopicResult
+from embedtopics.topics.results import Stability, TopicConstraints, TopicResult
 
 # A replicate: the topics of a random half of the documents, with the settings of the fit. A
 # document's neighbors there are its first neighbors in the whole that are in the half.
@@ -471,94 +471,11 @@ def recut(
     )
 
 
-def levels(result: TopicResult) -> tuple[Level, ...]:
-    """List numbers of topics into which a result can be cut, with the evidence for each.
-
-    "auto" is the smallest number with 96 % of the largest word gain, but at most the largest one
-    with a neighbor share of .7.
-
-    Parameters
-    ----------
-    result : TopicResult
-
-    Returns
-    -------
-    tuple of Level
-        Ascending numbers from 2 on, each about a fifth larger. Constraints are not applied.
-
-    Raises
-    ------
-    InputError
-        If the result has no hierarchy.
-    """
-    return tuple(clusters_of(result).levels)
-
-
-def suggest_resolution(
-    result: TopicResult,
-    n_replicates: int = 6,
-    *,
-    random_state: RandomState = 0,
-    show_progress: bool | None = None,
-) -> ResolutionChoice:
-    """Show the evidence for every number of topics, and cut the result at the automatic one.
-
-    The evidence is that of `levels`, and how well the topics recur in random halves of the
-    documents. Fewer topics recur more often; other numbers may serve a question better.
-
-    Parameters
-    ----------
-    result : TopicResult
-        A result of the default reducer and clusterer.
-    n_replicates : int
-        Random halves of the documents, clustered again at each level.
-    random_state : int, numpy.random.Generator or None
-    show_progress : bool or None
-
-    Returns
-    -------
-    ResolutionChoice
-
-    Raises
-    ------
-    InputError
-        If the result has no levels or comes from another reducer or clusterer, or a parameter is
-        invalid.
-
-    References
-    ----------
-    Lange et al. (2004), "Stability-based validation of clustering solutions".
-    """
-    checked_count(n_replicates, "n_replicates")
-    seed, recipe = resolve_seed(random_state), replace(recipe_of(result), coverage=1.0)
-    clusters = clusters_of(result)
-    scored = list(clusters.levels)
-    if not scored:
-        raise InputError("result", "one that can be cut into two topics", found=repr(result))
-    resolutions = [Resolution(level.n_topics) for level in scored]
-
-    def make(number: int) -> list[Int32Array]:
-        return list(replicate_at(recipe, np.random.default_rng([seed, number]), resolutions))
-
-    replicates = side_by_side(make, n_replicates, "levels", show_progress)
-    for place, level in enumerate(scored):
-        try:
-            cut = recut(result, clusters, level.n_topics, coverage=1.0)
-        except NotEnoughTopics:  # of the clusters, some are uninformative
-            continue
-        same = [adjusted_rand(cut.clustering.labels, labels[place]) for labels in replicates]
-        examples = tuple(cut.topics[i].name for i in sorted({0, cut.n_topics // 2}))
-        scored[place] = replace(level, recurrence=float(np.mean(same)), examples=examples)
-    numbers = [level.n_topics for level in scored]
-    suggested = numbers.index(clusters.number("auto"))
-    return ResolutionChoice(tuple(scored), suggested, n_replicates, recluster(result))
-
-
 def clusters_of(result: TopicResult) -> ClusterTree:
     """Return the clusters of a result at every resolution."""
     if result.tree is None:
         expected = "one with a density hierarchy, of the default clusterer"
-        remedy = "fit all documents with it, or merge topics with reduce or merge"
+        remedy = "fit all documents with it, or merge topics with et.topics.merge"
         origin = "given labels, another clusterer, or one document"
         raise InputError("result", expected, remedy=remedy, found=origin)
     places, vectors, weights = result.coordinates, result.embeddings, result.distinct.weights

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from embedtopics.clustering.results import NOISE, Level
+from embedtopics.clustering.results import NOISE
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
 from embedtopics.terms._counts import count_by_topic
@@ -28,6 +29,17 @@ PRIOR_DOCUMENTS, LEVEL_PRIORS = (30, 100, 1000), (30, 100, 300)
 
 MAX_DOCUMENTS = 1024
 """Maximum number of tested documents of a topic; more would hardly change the median."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """A number of topics, and the evidence for it."""
+
+    n_topics: int
+    word_gain: float
+    """How much better the topic of a text predicts its words than the corpus, in nats a word."""
+    neighbor_share: float
+    """Share of the five nearest neighbors of a text that are in its topic."""
 
 
 def uninformative_topics(

@@ -104,7 +104,7 @@ def test_all_points_in_one_place_are_one_topic():
     check(few, 4)
     assert set(few.labels_) == {-1}
     # There is no other resolution, but one topic can be asked for.
-    assert et.topics.levels(model.result_) == ()
+    assert et.topics.levels(model.result_).empty
     assert et.topics.recluster(model.result_, 1).n_topics == 1
     assert fit(np.ones((80, 6)), n_topics=3).result_.n_topics == 1
 

@@ -162,7 +162,7 @@ def _other_readings(result):
     if result.tree is None:
         return
     yield et.topics.recluster(result, "fine", coverage=1.0)
-    most = max([level.n_topics for level in et.topics.levels(result)], default=0)
+    most = max(et.topics.levels(result)["n_topics"], default=0)
     if most:
         yield et.topics.recluster(result, max(1, most // 2), coverage=0.0)
 

@@ -1,6 +1,7 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
@@ -11,7 +12,7 @@ from embedtopics.clustering._partition import Partitioner
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.clustering.results import Clustering
 from embedtopics.errors import InputError
-from embedtopics.topics import DensityClusterer, levels, recluster, suggest_resolution
+from embedtopics.topics import DensityClusterer, levels, recluster
 from embedtopics.topics._clusters import (
     ClusterCut,
     ClusterTree,
@@ -132,10 +133,10 @@ def test_coverage_is_kept_unless_given(branched):
 
 def test_levels(branched):
     offered = levels(branched)
-    numbers = [level.n_topics for level in offered]
+    numbers = offered["n_topics"].tolist()
     assert numbers == sorted(set(numbers)) and numbers[0] == 2
     assert branched.n_topics in numbers
-    for level in offered[::3]:
+    for level in offered.iloc[::3].itertuples():
         cut = recluster(branched, level.n_topics, coverage=1.0)
         neighbors = cut.graph.indices[:, :5]
         labels = cut.clustering.labels
@@ -212,22 +213,35 @@ def test_a_weighting_of_ones_own_stays(branched):
     assert (read.topic_terms != topic_counts(read)).nnz == 0
 
 
-def test_a_suggestion(branched):
-    choice = suggest_resolution(branched, 2, random_state=4, show_progress=False)
-    measured = [dataclasses.replace(x, recurrence=0, examples=()) for x in choice.levels]
-    assert measured == [dataclasses.replace(x, recurrence=0) for x in levels(branched)]
-    best = choice.levels[choice.chosen]
-    assert choice.result.n_topics == best.n_topics == branched.n_topics
-    assert all(len(level.examples) == 2 for level in choice.levels)
-    frame = choice.to_frame()
-    assert frame["suggested"].sum() == 1
-    assert repr(choice).endswith(f"topics, suggested: {best.n_topics})")
-    again = suggest_resolution(branched, 2, random_state=4, show_progress=False)
-    assert again.levels == choice.levels
+def test_the_levels_are_a_table(branched):
+    table = levels(branched, 2, random_state=4, show_progress=False)
+
+    assert list(table) == [
+        "n_topics", "word_gain", "neighbor_share", "recurrence", "examples", "suggested"
+    ]  # fmt: skip
+    assert table["n_topics"].is_monotonic_increasing and table["n_topics"].is_unique
+    (suggested,) = table["n_topics"][table["suggested"]]
+    assert suggested == recluster(branched).n_topics == branched.n_topics
+    assert all(len(examples) == 2 for examples in table["examples"])
+    assert table["recurrence"].between(-1, 1).all()
+
+    again = levels(branched, 2, random_state=4, show_progress=False)
+    pd.testing.assert_frame_equal(again, table)
+    unmeasured = levels(branched)
+    assert unmeasured["recurrence"].isna().all()
+    others = ["n_topics", "word_gain", "neighbor_share", "examples", "suggested"]
+    pd.testing.assert_frame_equal(unmeasured[others], table[others])
+
+
+def test_the_examples_are_names_of_that_many_topics(branched):
+    table = levels(branched)
+    for n_topics, examples in zip(table["n_topics"], table["examples"], strict=True):
+        topics = recluster(branched, n_topics, coverage=1.0).topics
+        assert examples == [topics[0].name, topics[n_topics // 2].name]
 
 
 def test_recurrence_is_the_adjusted_rand_index_with_random_halves(branched):
-    level = suggest_resolution(branched, 2, show_progress=False).levels[-1]
+    level = levels(branched, 2, show_progress=False).iloc[-1]
     labels = recluster(branched, level.n_topics, coverage=1.0).clustering.labels
     recipe = dataclasses.replace(
         recipe_of(branched), coverage=1.0, resolution=Resolution(level.n_topics)
@@ -240,13 +254,12 @@ def test_recurrence_is_the_adjusted_rand_index_with_random_halves(branched):
     assert level.recurrence == pytest.approx(np.mean(same))
 
 
-def test_nothing_can_be_suggested_without_levels():
+def test_one_topic_has_no_levels():
     one = et.TopicModel(languages=[], show_progress=False)
     one = one.fit([f"word{i}" for i in range(80)], embeddings=np.ones((80, 6))).result_
-    with refuses("result"):
-        suggest_resolution(one)
+    assert levels(one).empty and levels(one, 2).empty
     with refuses("n_replicates"):
-        suggest_resolution(one, 0)
+        levels(one, -1)
 
 
 def test_a_cluster_with_hardly_a_dense_document_is_all_core():

@@ -11,12 +11,12 @@ from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_matrix
 
 import embedtopics as et
-from embedtopics.clustering.results import Level
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.terms.results import TermCounts
 from embedtopics.topics import _support as subject
 from embedtopics.topics._support import (
     Judge,
+    Level,
     best_level,
     n_themes,
     numbers_to_try,

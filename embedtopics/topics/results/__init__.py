@@ -5,7 +5,6 @@ from embedtopics.topics.results._edits import Edit
 from embedtopics.topics.results._edits import TopicMark as TopicMark
 from embedtopics.topics.results._hierarchy import TopicHierarchy
 from embedtopics.topics.results._inspection import Inspection
-from embedtopics.topics.results._levels import ResolutionChoice as ResolutionChoice
 from embedtopics.topics.results._mixture import Mixture
 from embedtopics.topics.results._result import TopicResult
 from embedtopics.topics.results._specifications import CHOICES as CHOICES

@@ -45,7 +45,7 @@ def test_names_are_given_and_stay(branched):
     assert named.topics[0].name == "Été" and not named.topics[1].is_named
     assert named.clustering is branched.clustering and named.topic_terms is branched.topic_terms
     edit = named.history[-1]
-    assert edit.parameters == {"labels": {"0": "Été", "3": "Late trains"}}
+    assert edit.parameters == {"names": {"0": "Été", "3": "Late trains"}}
     assert edit.new_ids == tuple(range(branched.n_topics))
     later = remove(named, 1)
     ids = later.history[-1].new_ids

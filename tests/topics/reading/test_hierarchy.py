@@ -80,7 +80,7 @@ def test_merged_terms_are_weighed_from_summed_counts():
         weights = fitted.transform(counts[members].sum(axis=0, keepdims=True)).toarray().ravel()
         column = [result.term_counts.terms.index(term) for term in node.terms]
         assert len(column) and (weights[column] >= np.sort(weights)[-30]).all()
-        assert node.size == sum(result.topics[t].size for t in members)
+        assert node["size"] == sum(result.topics[t].size for t in members)
         assert node.n_topics == len(members)
     assert weighting.__dict__ == ClassTfidf(bm25=True).__dict__  # fitted is a copy
 

@@ -17,7 +17,7 @@ from benchmarks.corpora import LabelledCorpus, load_labelled
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from benchmarks.topic_quality import word_tokens
-from embedtopics.evaluation import c_v, npmi, u_mass
+from embedtopics.evaluation._coherence import c_v, npmi, u_mass
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms.results import TokenStream

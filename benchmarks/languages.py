@@ -67,7 +67,7 @@ def _of_news(language: str, name: str) -> dict[str, Any]:
     from sklearn.neighbors import KNeighborsClassifier
 
     from embedtopics import TopicModel
-    from embedtopics.evaluation import agreement
+    from embedtopics.evaluation import evaluate_clustering
     from embedtopics.evaluation._bootstrap import mean_of_values
 
     texts, classes = _read_news(language)
@@ -78,7 +78,7 @@ def _of_news(language: str, name: str) -> dict[str, Any]:
     )
     right = mean_of_values((found == labels).astype(float))
     result = TopicModel(encoder).fit(texts).result_
-    scores = agreement(labels, result.labels, n_resamples=200)
+    scores = evaluate_clustering(labels, result.labels, n_resamples=200)
     return _noted({
         "set": f"masakhanews_{language}", "encoder": name, "n": len(texts),
         "knn": [right.value, right.low, right.high], "ami": [scores.ami, *scores.intervals["ami"]],
@@ -105,7 +105,7 @@ def _of_languages(name: str, encoder: str, systems: Sequence[System]) -> list[di
 
 
 def _scored(known: _Texts, labels: np.ndarray) -> dict[str, Any]:
-    from embedtopics.evaluation import agreement
+    from embedtopics.evaluation import evaluate_clustering
     from embedtopics.topics._describe import language_information
 
     placed = labels >= 0
@@ -117,7 +117,7 @@ def _scored(known: _Texts, labels: np.ndarray) -> dict[str, Any]:
         "language": language,
     }  # fmt: skip
     if known.classes is not None:
-        scores = agreement(known.classes, labels, n_resamples=200)
+        scores = evaluate_clustering(known.classes, labels, n_resamples=200)
         return {**found, "ami": [scores.ami, *scores.intervals["ami"]]}
     together = (labels[:n] == labels[n:]) & placed[:n]
     by_chance = float(((sizes / sizes.sum()) ** 2).sum() * placed.mean() ** 2)

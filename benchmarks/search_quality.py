@@ -77,10 +77,10 @@ def _searched(
     scores = {}
     for mode in MODES:
         hits = index.search(list(queries.values()), K, mode)  # type: ignore[arg-type]
-        scores[mode] = evaluation.retrieval(hits, judged, (10, K), query_ids=list(queries))
+        scores[mode] = evaluation.evaluate_run(hits, judged, (10, K), query_ids=list(queries))
     better = max(("dense", "lexical"), key=lambda mode: scores[mode].scores["ndcg@10"].value)
-    compared = evaluation.compare_retrieval(scores[better], scores["hybrid"])
-    [gain] = compared.of(measure="ndcg@10")
+    compared = evaluation.compare_runs(scores[better], scores["hybrid"])
+    (gain,) = compared.to_frame().query("measure == 'ndcg@10'").itertuples()
     rows = []
     for mode, found in scores.items():
         figures = {

@@ -19,7 +19,7 @@ from benchmarks.corpora import LabelledCorpus, load_arxiv, load_labelled, sample
 from benchmarks.jobs import fit, write_inputs
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
-from embedtopics.evaluation import agreement
+from embedtopics.evaluation import evaluate_clustering
 
 __all__ = ["measure", "render"]
 
@@ -48,7 +48,7 @@ def _case(options: Options, corpus: LabelledCorpus, n_held_out: int) -> dict[str
         for system in options.systems:
             outcome = fit(system, Path(folder), random_state=SEED, n_held_out=n_held_out)
             parts = slice(0, len(fitted)), slice(len(fitted), None)
-            nmi = [agreement(classes[part], outcome.labels[part]).nmi for part in parts]
+            nmi = [evaluate_clustering(classes[part], outcome.labels[part]).nmi for part in parts]
             runs.append(
                 {
                     "system": system.name,

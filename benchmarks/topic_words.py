@@ -32,7 +32,7 @@ from benchmarks.topic_sets import (
     fit_set,
 )
 from embedtopics.encoders._registry import resolve_encoder
-from embedtopics.evaluation import diversity, npmi
+from embedtopics.evaluation import coherence, diversity
 from embedtopics.terms._representative import best_terms
 from embedtopics.topics import keywords, top_words
 
@@ -70,7 +70,7 @@ def measure(options: Options) -> dict[str, Any]:
                 scores[system] = dict.fromkeys(["npmi", "diversity", "specific", *judges])
                 continue
             scores[system] = {
-                "npmi": round(float(np.nanmean(npmi(words, tokens))), 4),
+                "npmi": round(float(np.nanmean(coherence(words, tokens))), 4),
                 "diversity": round(diversity(words), 4),
                 "specific": _specific(fit.texts, labels, words),
                 **{judge: _intrusion(words, by) for judge, by in judges.items()},

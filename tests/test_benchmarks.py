@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import embedtopics
-from embedtopics.evaluation import npmi
+from embedtopics.evaluation._coherence import npmi
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks" / "systems")]

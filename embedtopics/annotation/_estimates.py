@@ -26,8 +26,9 @@ from embedtopics.classification._classifier import TextClassifier
 from embedtopics.classification._measure import measure, predict_corpus
 from embedtopics.classification._targets import without_rare_labels
 from embedtopics.errors import InputError
-from embedtopics.evaluation._agreement import Alpha, krippendorff_alpha
+from embedtopics.evaluation._agreement import krippendorff_alpha
 from embedtopics.evaluation._bootstrap import wilson
+from embedtopics.evaluation.results import Estimate
 from embedtopics.inference import Measurement
 from embedtopics.inference.results import MeasuredShares
 from embedtopics.protocols import BoolArray, Float64Array
@@ -47,7 +48,7 @@ MIN_SAMPLE = 2
 """Labelled count texts below which nothing is estimated."""
 
 
-NO_ALPHA = Alpha(*[float("nan")] * 3)
+NO_ALPHA = Estimate(float("nan"))
 
 
 def plain_labels(labels: tuple[str, ...] | None, kind: str) -> Any:
@@ -130,7 +131,7 @@ def agreement(state: StudyState) -> AnnotatorAgreement:
         groups = np.repeat(np.arange(len(words)), [len(places) for places in words.values()])
         array = np.array(ratings, dtype=object)
         alpha[name or "label"] = (
-            krippendorff_alpha(array, level, groups=groups) if array.size else NO_ALPHA
+            krippendorff_alpha(array, level, units=groups) if array.size else NO_ALPHA
         )
     return AnnotatorAgreement(
         {name: one.value for name, one in alpha.items()},
@@ -234,7 +235,8 @@ def agreement_with_people(names: tuple[str, ...], labels: pd.Series, gold: Any) 
 
     for code, name in [(-1, None), *enumerate(names)]:
         ratings = pair if name is None else np.where(np.isnan(pair), np.nan, pair == code)
-        rows.append(("", name, "alpha", *krippendorff_alpha(ratings), len(pair[0])))
+        alpha = krippendorff_alpha(ratings)
+        rows.append(("", name, "alpha", alpha.value, alpha.low, alpha.high, len(pair[0])))
 
     frame = pd.DataFrame(rows, columns=["part", "class", "metric", "value", "low", "high", "n"])
     order = {name: place for place, name in enumerate([None, *names])}

@@ -257,27 +257,29 @@ def evaluate(
     modes: list[Any] = list(dict.fromkeys(mode or ("dense", "lexical", "hybrid")))
     ids, asked, depths = list(texts), list(texts.values()), (min(10, k), k)
     scores = {
-        name: evaluation.retrieval(reader.search(asked, k, name), qrels, depths, query_ids=ids)
+        name: evaluation.evaluate_run(reader.search(asked, k, name), qrels, depths, query_ids=ids)
         for name in modes
     }
     measures = [one.to_frame().assign(mode=name) for name, one in scores.items()]
     *others, last = scores
-    compare = evaluation.compare_retrieval
+    compare = evaluation.compare_runs
     differences = {other: compare(scores[other], scores[last]) for other in others}
     show.write_outputs(out, lambda: pd.concat(measures, ignore_index=True))
     columns = [one.scores.values() for one in scores.values()]
     rows = [
-        [row.measure, *(show.spell_interval(e.value, e.low, e.high, form=".3f") for e in estimates)]
-        for row, *estimates in zip(scores[last], *columns, strict=True)
+        [measure, *(show.spell_interval(e.value, e.low, e.high, form=".3f") for e in estimates)]
+        for measure, *estimates in zip(scores[last].scores, *columns, strict=True)
     ]
     show.print_table([(column, "text") for column in ("measure", *scores)], rows)
     ndcg = f"ndcg@{min(10, k)}"
     for other, change in differences.items():
-        [gain] = change.of(measure=ndcg)
-        difference = show.spell_interval(gain.difference, gain.low, gain.high, form="+.3f")
+        gains = {row["measure"]: row for row in change.to_frame().to_dict("records")}
+        gain = gains[ndcg]
+        ends = gain["difference"], gain["low"], gain["high"]
+        difference = show.spell_interval(*ends, form="+.3f")
         typer.echo(
             f"{last} - {other}: {ndcg} {difference}, "
-            f"better for {gain.better:,} queries, worse for {gain.worse:,}"
+            f"better for {gain['better']:,} queries, worse for {gain['worse']:,}"
         )
     show.print_notes(d.message for one in scores.values() for d in one.decisions)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from embedtopics.corpus._alignment import align_values
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_sums, wilson
 from embedtopics.evaluation._ratings import read_ratings
-from embedtopics.evaluation.results import COVERED, Agreement
+from embedtopics.evaluation.results import COVERED, ClusteringScores, DawidSkene, Estimate
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
 
 
@@ -145,14 +146,14 @@ def _ratio(above: Float64Array, below: Float64Array, empty: float = 1.0) -> Floa
     return ratio
 
 
-def agreement(
+def evaluate_clustering(
     labels_true: npt.ArrayLike,
     labels_pred: npt.ArrayLike,
     *,
     n_resamples: int = 0,
     units: npt.ArrayLike | None = None,
     random_state: RandomState = 0,
-) -> Agreement:
+) -> ClusteringScores:
     """Compare predicted labels with true classes.
 
     The figures are scikit-learn's ``normalized_mutual_info_score`` (arithmetic mean),
@@ -175,7 +176,7 @@ def agreement(
 
     Returns
     -------
-    Agreement
+    ClusteringScores
 
     Raises
     ------
@@ -196,8 +197,8 @@ def agreement(
 
     Examples
     --------
-    >>> agreed = agreement(["a", "a", "b", "b"], [0, 0, 1, -1])
-    >>> agreed.ari_covered, agreed.coverage
+    >>> scores = evaluate_clustering(["a", "a", "b", "b"], [0, 0, 1, -1])
+    >>> scores.ari_covered, scores.coverage
     (1.0, 0.75)
     """
     import pandas as pd
@@ -248,7 +249,7 @@ def agreement(
             intervals[name] = _around(figures[name], values, by_unit.shape[0], least)
 
     n_covered = int(inside.counts.sum())
-    return Agreement(**figures, n=len(true), n_covered=n_covered, intervals=intervals)
+    return ClusteringScores(**figures, n=len(true), n_covered=n_covered, intervals=intervals)
 
 
 def _around(value: float, drawn: Float64Array, n_units: int, least: float) -> tuple[float, float]:
@@ -275,22 +276,14 @@ MIN_DISAGREEING = 5
 """Units with different ratings below which resamples vary too little for an interval."""
 
 
-class Alpha(NamedTuple):
-    """Krippendorff's alpha with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-
 def krippendorff_alpha(
     ratings: npt.ArrayLike,
     level: str = "nominal",
-    random_state: RandomState = 0,
-    groups: Any = None,
     *,
+    units: npt.ArrayLike | None = None,
     order: Sequence[Any] | None = None,
-) -> Alpha:
+    random_state: RandomState = 0,
+) -> Estimate:
     """Return the agreement of coders: 1 less the observed over the expected disagreement.
 
     Parameters
@@ -300,17 +293,18 @@ def krippendorff_alpha(
     level : {"nominal", "ordinal", "interval"}
         Disagreement of two ratings: 1, the squared difference of their ranks, or of their values.
         Numerals such as "10" have the order of numbers, and ordered categories of pandas theirs.
-    random_state : int, numpy.random.Generator or None
-        Seed of the resampled units, which give the interval.
-    groups : array_like of shape (n_units,), optional
-        Units that are resampled together, such as the words of a text.
+    units : array_like of shape (n_units,), optional
+        Columns with one value are resampled together, such as the words of a text.
     order : sequence of object, optional
         All values from lowest to highest, for `level="ordinal"` with words.
+    random_state : int, numpy.random.Generator or None
+        Seed of the resampled units, which give the interval.
 
     Returns
     -------
-    Alpha
-        Value, low and high; NaN if all ratings that can be paired are equal.
+    Estimate
+        NaN if all ratings that can be paired are equal; `n` counts the units with two ratings or
+        more.
 
     Raises
     ------
@@ -330,13 +324,13 @@ def krippendorff_alpha(
 
     counts = np.stack([(codes == value).sum(axis=0) for value in range(codes.max(initial=0) + 1)])
     is_paired = counts.sum(axis=0) > 1
-    group = np.arange(len(is_paired)) if groups is None else np.asarray(groups)
+    group = np.arange(len(is_paired)) if units is None else np.asarray(units)
     group = group[is_paired]
     counts = counts[:, is_paired]
     n_of_value = counts.sum(axis=1)
 
     if np.count_nonzero(n_of_value) < 2:  # no disagreement is possible
-        return Alpha(float("nan"), float("nan"), float("nan"))
+        return Estimate(math.nan, n=counts.shape[1])
 
     places = values if level == "interval" else np.cumsum(n_of_value) - n_of_value / 2
     apart = np.square(np.subtract.outer(*[np.asarray(places, dtype=np.float64)] * 2))
@@ -364,18 +358,7 @@ def krippendorff_alpha(
             of_unit = (1 - value) * len(columns) / disagreeing
         low = max(-1.0, min(low, 1 - most_misses(disagreeing, len(columns)) * of_unit))
 
-    return Alpha(value, low, high)
-
-
-class DawidSkene(NamedTuple):
-    """The classes behind the ratings of several coders; see `dawid_skene`."""
-
-    classes: tuple[Any, ...]
-    shares: Float64Array
-    low: Float64Array
-    high: Float64Array
-    posterior: Float64Array
-    confusion: Float64Array
+    return Estimate(value, low, high, counts.shape[1])
 
 
 def dawid_skene(
@@ -400,8 +383,7 @@ def dawid_skene(
     Returns
     -------
     DawidSkene
-        `classes`; `shares` (n_classes,) with 95 % intervals `low` and `high`; `posterior` (n_units,
-        n_classes); `confusion` (n_coders, n_classes, n_ratings), with rows of sum 1.
+        Shares of the classes with intervals, probabilities of each unit, and errors of each coder.
 
     Raises
     ------
@@ -427,7 +409,14 @@ def dawid_skene(
     low, high = interval(_maximize(votes, weights, posterior)[0], n)
 
     posterior = posterior[0, of_unit.ravel()]
-    return DawidSkene(tuple(classes), shares[0], low, high, posterior, confusion[0])
+    return DawidSkene(
+        classes=tuple(classes),
+        shares=shares[0],
+        low=low,
+        high=high,
+        posterior=posterior,
+        confusion=confusion[0],
+    )
 
 
 def _maximize(

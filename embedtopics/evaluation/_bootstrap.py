@@ -188,7 +188,15 @@ def estimate(
         low, high = interval(resampled, units)
     elif len(resampled) and bounds is not None:
         low, high = bounded_interval(value, resampled, units, bounds=bounds)
-    return Estimate(float(value), float(low), float(high), int(n), resampled, units, bounds)
+    return Estimate(
+        value=float(value),
+        low=float(low),
+        high=float(high),
+        n=int(n),
+        drawn=resampled,
+        n_units=units,
+        bounds=bounds,
+    )
 
 
 def estimate_of_counts(

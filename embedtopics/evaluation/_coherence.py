@@ -2,8 +2,8 @@
 
 All measures of coherence use the same counts of windows or documents, and equal gensim's
 ``CoherenceModel`` on the same texts, so that they are comparable with published values; the notes
-of `npmi` list the conventions of gensim. One convention differs: gensim uses only the first twenty
-words of a topic, unless ``topn`` is set.
+of `coherence` list the conventions of gensim. One convention differs: gensim uses only the first
+twenty words of a topic, unless ``topn`` is set.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_count
+from embedtopics._utils.checks import checked_choice, checked_count
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
 from embedtopics.terms.results import TokenStream
@@ -134,7 +135,7 @@ def _intervals(
 
     # The window loses the word when the copy at `left` drops out, until the first copy at or
     # behind left + window comes in; it then stays until the next copy behind `left` drops out.
-    # What the copies in between do not do, see the notes of `npmi`.
+    # What the copies in between do not do, see the notes of `coherence`.
     span = int(ends.max(initial=0)) + window + 1
     key = run * span + position
     next_in = np.searchsorted(key, key + window)
@@ -173,90 +174,120 @@ def _shared(begin: Int64Array, end: Int64Array, word: Int64Array, n_words: int) 
     return pairs
 
 
-def npmi(
-    topics: Sequence[Sequence[str]], tokens: TokenStream, *, window: int | None = 10
-) -> Float64Array:
-    """Measure the coherence of each topic by normalised pointwise mutual information.
+WINDOWS = {"npmi": 10, "c_v": 110, "u_mass": None}
+"""Usual window of each measure in words (Röder et al. 2015); None is a whole document."""
 
-    For two words, with probabilities over windows and e = 1e-12,
+N_TERMS = 10
+"""Words of each topic of a result that are compared."""
+
+
+def coherence(
+    topics: FittedTopics | Sequence[Sequence[str]],
+    tokens: TokenStream | None = None,
+    measure: str = "npmi",
+    *,
+    window: int | str | None = "auto",
+) -> Float64Array:
+    """Measure the coherence of each topic by the co-occurrence of its words in documents.
+
+    "npmi": normalised pointwise mutual information. For two words, with probabilities over windows
+    and e = 1e-12,
 
         NPMI(a, b) = log((p(a, b) + e) / (p(a) p(b))) / -log(p(a, b) + e),
 
     from -1 (never together) over 0 (independent) to 1 (only together); a topic's value is the
     mean over its pairs (Bouma 2009; Aletras and Stevenson 2013; Röder et al. 2015, C_NPMI).
 
+    "c_v": each word is a vector of its NPMI with all words of the topic, itself included; the value
+    is the mean cosine of these vectors with their sum (Röder, Both and Hinneburg 2015). Words that
+    never co-occur also have similar vectors, so that topics of rare unrelated words can score high:
+    compare with "npmi".
+
+    "u_mass": with probabilities over documents, the mean over all pairs of
+    log((p(a, b) + e) / p(b)), where b stands before a in the topic; 0 is best (Mimno et al. 2011;
+    U_Mass of Röder et al. 2015; the paper adds one document to the joint count instead of e).
+
     Parameters
     ----------
-    topics : sequence of sequence of str
-        Words of each topic, spelled as in `tokens`; usually the best ten.
-    tokens : TokenStream
-        The reference documents, usually those of the topics.
-    window : int or None
+    topics : TopicResult, fitted TopicModel or sequence of sequence of str
+        Of a result, the best ten single words of each topic. Words of your own are spelled as in
+        `tokens`, best first.
+    tokens : TokenStream, optional
+        The reference documents: ``result.tokens`` of a result. By default those of `topics`.
+    measure : {"npmi", "c_v", "u_mass"}
+    window : int, "auto" or None
         Words in the sliding window, which moves by one word; a shorter document is one window.
-        None uses whole documents.
+        None uses whole documents. "auto" is 10 for "npmi", 110 for "c_v" and None for "u_mass",
+        which has no other.
 
     Returns
     -------
     float64 ndarray of shape (n_topics,)
-        NaN for a topic with fewer than two words that occur in the documents.
+        NaN for a topic with fewer than two words that occur in the documents; for "c_v", 1 for a
+        topic with one such word, NaN for one without any.
 
     Raises
     ------
     InputError
-        If `window` is below 1, or a topic is a single string.
+        If words are given without `tokens`, the window is not possible, or a topic is a single
+        string.
 
     Notes
     -----
-    The values equal gensim's ``CoherenceModel(coherence="c_npmi")`` on the same texts, with its
-    three conventions: words that occur in no document are left out; a pair in all windows counts
-    as -1; and if one of two copies of a word leaves the sliding window, the window loses the word
-    until a new copy enters.
+    The values equal gensim's ``CoherenceModel`` ("c_npmi", "c_v", "u_mass") on the same texts, with
+    its three conventions: words that occur in no document are left out; a pair in all windows
+    counts as -1; and if one of two copies of a word leaves the sliding window, the window loses the
+    word until a new copy enters.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from embedtopics.terms.results import TokenStream
-    >>> stream = TokenStream(
-    ...     ids=np.array([0, 1, 0, 1, 2], dtype=np.int32),
-    ...     offsets=np.array([0, 2, 4, 5]),
-    ...     words=("goal", "match", "tax"),
-    ... )
-    >>> npmi([["goal", "match"], ["goal", "tax"]], stream, window=None).round(6).tolist()
-    [1.0, -0.945566]
+    References
+    ----------
+    Röder, Both and Hinneburg (2015), "Exploring the space of topic coherence measures".
+    Mimno et al. (2011), "Optimizing semantic coherence in topic models".
     """
+    checked_choice(measure, "measure", WINDOWS)
+    if window == "auto":
+        window = WINDOWS[measure]
+    elif measure == "u_mass" and window is not None:
+        raise InputError("window", 'None or "auto" for u_mass', window)
+
+    words = words_of(topics)
+    if tokens is None:
+        if words is topics:
+            remedy = "pass result.tokens, the documents of a result"
+            raise InputError("tokens", "given with lists of words", None, remedy)
+        tokens = result_of(topics, "topics").tokens
+    if not isinstance(tokens, TokenStream):
+        remedy = "pass result.tokens of a TopicResult"
+        raise InputError("tokens", "the documents of a result", tokens, remedy)
+
+    compute = {"npmi": npmi, "c_v": c_v}
+    if measure == "u_mass":
+        return u_mass(words, tokens)
+    if isinstance(window, str):
+        raise InputError("window", 'a number of words, "auto" or None', window)
+    return compute[measure](words, tokens, window=window)
+
+
+def words_of(topics: Any, n_terms: int = N_TERMS) -> Sequence[Sequence[str]]:
+    """Return the best single words of each topic of a result; lists of words as they are."""
+    is_words = isinstance(topics, Sequence) and not isinstance(topics, (str, bytes))
+    if is_words or isinstance(topics, np.ndarray):
+        words: Sequence[Sequence[str]] = topics
+        return words
+    return result_of(topics, "topics")._single_words(n_terms)
+
+
+def npmi(
+    topics: Sequence[Sequence[str]], tokens: TokenStream, *, window: int | None = 10
+) -> Float64Array:
+    """Measure C_NPMI, (n_topics,); see `coherence`."""
     return _means_over_pairs(topics, tokens, window, _npmi)
 
 
 def c_v(
     topics: Sequence[Sequence[str]], tokens: TokenStream, *, window: int | None = 110
 ) -> Float64Array:
-    """Measure the C_V coherence of each topic.
-
-    Each word is a vector of its NPMI with all words of the topic, itself included; the value is
-    the mean cosine of these vectors with their sum (Röder, Both and Hinneburg 2015, "Exploring the
-    space of topic coherence measures").
-
-    Parameters
-    ----------
-    topics, tokens, window
-        As for `npmi`; the paper's window is 110.
-
-    Returns
-    -------
-    float64 ndarray of shape (n_topics,)
-        Mostly between 0 and 1. NaN for a topic without any word that occurs in the documents.
-
-    Raises
-    ------
-    InputError
-        As `npmi`.
-
-    Notes
-    -----
-    The values equal gensim's ``CoherenceModel(coherence="c_v")`` on the same texts; a topic with
-    one word in the documents has the value 1. Words that never co-occur also have similar vectors,
-    so that topics of rare unrelated words can score high: compare with `npmi`.
-    """
+    """Measure C_V, (n_topics,); see `coherence`."""
     return np.array(
         [_mean_cosine(_npmi(counts), counts) for counts in count_together(topics, tokens, window)],
         dtype=np.float64,
@@ -264,30 +295,7 @@ def c_v(
 
 
 def u_mass(topics: Sequence[Sequence[str]], tokens: TokenStream) -> Float64Array:
-    """Measure the coherence of each topic by the log conditional probability of its words.
-
-    With probabilities over documents, the mean over all pairs of log((p(a, b) + 1e-12) / p(b)),
-    where b stands before a in the topic (Mimno et al. 2011, "Optimizing semantic coherence in
-    topic models"; U_Mass of Röder et al. 2015).
-
-    Parameters
-    ----------
-    topics : sequence of sequence of str
-        Words of each topic, best first: the order matters.
-    tokens : TokenStream
-        In the paper, the documents of the topics.
-
-    Returns
-    -------
-    float64 ndarray of shape (n_topics,)
-        0 is best. Equal to gensim's ``CoherenceModel(coherence="u_mass")``; the paper adds one
-        document to the joint count instead of 1e-12. NaN as for `npmi`.
-
-    Raises
-    ------
-    InputError
-        If a topic is a single string.
-    """
+    """Measure U_Mass, (n_topics,); see `coherence`."""
     return _means_over_pairs(
         topics, tokens, None, lambda c: np.log((c.together + EPSILON) / c.single[None, :])
     )
@@ -325,7 +333,7 @@ def _mean_cosine(values: Float64Array, counts: CooccurrenceCounts) -> float:
     return float((cosines * times).sum() / times.sum())
 
 
-def diversity(topics: Sequence[Sequence[str]], n_terms: int = 10) -> float:
+def diversity(topics: FittedTopics | Sequence[Sequence[str]], n_terms: int = 10) -> float:
     """Return the share of distinct words among the first words of all topics.
 
     Values near 1 mean different words; values near 1 / n_topics mean equal words (Dieng et al.
@@ -333,8 +341,8 @@ def diversity(topics: Sequence[Sequence[str]], n_terms: int = 10) -> float:
 
     Parameters
     ----------
-    topics : sequence of sequence of str
-        Words of each topic, best first.
+    topics : TopicResult, fitted TopicModel or sequence of sequence of str
+        Words of each topic, best first; of a result, its best single words.
     n_terms : int
         Words of each topic that are compared.
 
@@ -354,8 +362,9 @@ def diversity(topics: Sequence[Sequence[str]], n_terms: int = 10) -> float:
     0.75
     """
     checked_count(n_terms, "n_terms")
-    refuse_strings(topics)
-    words = [word for topic in topics for word in topic[:n_terms]]
+    lists = words_of(topics, n_terms)
+    refuse_strings(lists)
+    words = [word for topic in lists for word in topic[:n_terms]]
     return len(set(words)) / len(words) if words else float("nan")
 
 

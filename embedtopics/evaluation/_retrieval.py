@@ -16,12 +16,7 @@ from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import means_of_columns
 from embedtopics.evaluation._files import Judgements, read_qrels
 from embedtopics.evaluation._pairs import checked_vectors, pair_similarities, row_dots
-from embedtopics.evaluation.results import (
-    RetrievalComparison,
-    RetrievalDifference,
-    RetrievalScore,
-    RetrievalScores,
-)
+from embedtopics.evaluation.results import RunComparison, RunScores
 from embedtopics.protocols import Float64Array, Int64Array, RandomState
 from embedtopics.results import Decision
 from embedtopics.retrieval.results import SearchHits
@@ -140,7 +135,7 @@ EQUAL = 1e-9
 """Below this, two measures of a query count as equal."""
 
 
-def retrieval(
+def evaluate_run(
     run: Any,
     qrels: Any,
     ks: Sequence[int] = CUTS,
@@ -148,7 +143,7 @@ def retrieval(
     query_ids: Sequence[Hashable] | None = None,
     relevant_from: float = 1,
     random_state: RandomState = 0,
-) -> RetrievalScores:
+) -> RunScores:
     """Measure the rankings of a run against judgements.
 
     The measures equal those of trec_eval: "ndcg@k" is its ndcg_cut, with the grades as gains and
@@ -182,7 +177,7 @@ def retrieval(
 
     Returns
     -------
-    RetrievalScores
+    RunScores
 
     Raises
     ------
@@ -196,7 +191,7 @@ def retrieval(
 
     Examples
     --------
-    >>> scores = retrieval({"q": {"a": 0.9, "b": 0.8}}, {"q": {"b": 1, "c": 1}}, [2])
+    >>> scores = evaluate_run({"q": {"a": 0.9, "b": 0.8}}, {"q": {"b": 1, "c": 1}}, [2])
     >>> scores.scores["recall@2"].value, scores.scores["mrr"].value
     (0.5, 0.5)
     """
@@ -219,18 +214,18 @@ def retrieval(
     means = means_of_columns(by_query, seed)
 
     settings = {"ks": cuts, "relevant_from": relevant_from, "seed": seed}
-    return RetrievalScores(
-        tuple(RetrievalScore(measure, mean) for measure, mean in means.items()),
-        _decisions(rankings, judgements, queries, max(cuts), relevant_from),
+    return RunScores(
+        scores=means,
         queries=tuple(queries),
         by_query=by_query,
         settings=settings | {"qrels": _fingerprint(judgements, queries)},
+        decisions=_decisions(rankings, judgements, queries, max(cuts), relevant_from),
     )
 
 
-def compare_retrieval(
-    first: RetrievalScores, second: RetrievalScores, *, random_state: RandomState = 0
-) -> RetrievalComparison:
+def compare_runs(
+    first: RunScores, second: RunScores, *, random_state: RandomState = 0
+) -> RunComparison:
     """Compare two runs query by query.
 
     Hard queries are hard for both runs, so that the paired interval of the mean difference is
@@ -238,14 +233,14 @@ def compare_retrieval(
 
     Parameters
     ----------
-    first, second : RetrievalScores
+    first, second : RunScores
         Scores with the same queries, judgements, ks and relevant_from.
     random_state : None, int or numpy.random.Generator
         Seed of the intervals of 0.95, over queries drawn with replacement.
 
     Returns
     -------
-    RetrievalComparison
+    RunComparison
 
     Raises
     ------
@@ -258,6 +253,12 @@ def compare_retrieval(
     and Carterette (2007), "A comparison of statistical significance tests for information
     retrieval evaluation".
     """
+    import pandas as pd
+
+    for name, scores in (("first", first), ("second", second)):
+        if not isinstance(scores, RunScores):
+            remedy = "measure it: et.evaluation.evaluate_run(run, qrels)"
+            raise InputError(name, "RunScores", scores, remedy)
     if first.queries != second.queries:
         found = f"{len(first.queries)} and {len(second.queries)} queries"
         raise InputError("second", "of the same queries as first", found=found)
@@ -270,13 +271,23 @@ def compare_retrieval(
     gains = {name: second.by_query[name] - values for name, values in first.by_query.items()}
     differences = means_of_columns(gains, seed, bounds=None)
     rows = []
-    for (measure, gain), one, other in zip(differences.items(), first, second, strict=True):
-        means = one.estimate.value, other.estimate.value
+    for measure, gain in differences.items():
         n_better = int((gains[measure] > EQUAL).sum())
         n_worse = int((gains[measure] < -EQUAL).sum())
-        counts = n_better, n_worse, gain.n - n_better - n_worse, gain.n
-        rows.append(RetrievalDifference(measure, *means, gain.value, gain.low, gain.high, *counts))
-    return RetrievalComparison(tuple(rows), first=first, second=second)
+        row = {
+            "measure": measure,
+            "first": first.scores[measure].value,
+            "second": second.scores[measure].value,
+            "difference": gain.value,
+            "low": gain.low,
+            "high": gain.high,
+            "better": n_better,
+            "worse": n_worse,
+            "equal": gain.n - n_better - n_worse,
+            "n": gain.n,
+        }
+        rows.append(row)
+    return RunComparison(first, second, pd.DataFrame(rows))
 
 
 def _rankings(

@@ -17,38 +17,58 @@ from embedtopics.results import Decision
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = [
+    "ClusteringScores",
+    "DawidSkene",
+    "EncoderScores",
+    "Estimate",
+    "RunComparison",
+    "RunScores",
+    "SheetScore",
+]
 
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """An estimate with its bootstrap interval.
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate(Displayed):
+    """A number with its interval.
 
     Parameters
     ----------
     value : float
     low, high : float
-        Interval, also valid for few units; NaN without resamples.
+        95 % interval, also valid for few units; NaN without resamples.
     n : int
         Number of examples.
-    drawn : float64 ndarray of shape (n_resamples,)
+    p : float
+        p-value, where the number is tested; else NaN.
+    drawn : float64 ndarray of shape (n_resamples,), optional
         The estimate on examples drawn with replacement; NaN if undefined. Estimates from one seed
         are paired.
-    n_units : float
+    n_units : float, optional
         Number of units that are drawn together, such as sentences, or of the smaller class.
     bounds : tuple of float, optional
         Ends of the scale.
     """
 
     value: float
-    low: float
-    high: float
-    n: int
-    drawn: npt.NDArray[np.float64]
+    low: float = math.nan
+    high: float = math.nan
+    n: int = 0
+    p: float = math.nan
+    drawn: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     n_units: float = math.nan
     bounds: tuple[float, float] | None = None
 
-    def __repr__(self) -> str:
-        """Return the estimate and its interval."""
-        return f"Estimate({self.value:.4g} [{self.low:.4g}, {self.high:.4g}], n={self.n:,})"
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row: value, low, high, n and p."""
+        import pandas as pd
+
+        names = ["value", "low", "high", "n", "p"]
+        return pd.DataFrame([[getattr(self, name) for name in names]], columns=names)
+
+    def _summary(self) -> str:
+        tested = "" if math.isnan(self.p) else f", p={self.p:.3g}"
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}], n={self.n:,}{tested}"
 
 
 Row = TypeVar("Row")
@@ -181,113 +201,120 @@ class EncoderScores(ScoreTable[TaskScore]):
         return f"{self.name!r}, {len(self)} scores, {self.texts_per_second:,.0f} texts per second"
 
 
-@dataclass(frozen=True, eq=False)
-class RetrievalScore:
-    """The mean of one measure over the queries.
-
-    Parameters
-    ----------
-    measure : str
-        "ndcg@10", "recall@10", "precision@10" (for each k), "map" or "mrr".
-    estimate : Estimate
-        With an interval over queries.
-    """
-
-    measure: str
-    estimate: Estimate
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class RetrievalScores(ScoreTable[RetrievalScore]):
+@dataclass(frozen=True, eq=False, repr=False)
+class RunScores(Displayed):
     """Measures of one run over judged queries.
 
     Parameters
     ----------
-    rows : tuple of RetrievalScore
-    decisions : tuple of Decision
-        Numbers of queries that are missing, left out or without relevant documents, and of
-        unjudged documents among those ranked first.
+    scores : mapping of str to Estimate
+        Mean of each measure over the queries, with its interval: "ndcg@10", "recall@10",
+        "precision@10" (for each k), "map" and "mrr".
     queries : tuple of hashable
         The measured queries, sorted by name.
     by_query : mapping of str to float64 ndarray of shape (n_queries,)
         Each measure of each query.
     settings : mapping
         ks, relevant_from, seed, and "qrels", the SHA-256 of the judgements.
+    decisions : tuple of Decision
+        Numbers of queries that are missing, left out or without relevant documents, and of
+        unjudged documents among those ranked first.
     """
 
+    scores: Mapping[str, Estimate]
     queries: tuple[Hashable, ...]
     by_query: Mapping[str, npt.NDArray[np.float64]]
     settings: Mapping[str, object] = field(default_factory=dict)
+    decisions: tuple[Decision, ...] = ()
 
-    row_type = RetrievalScore
+    def to_frame(self) -> pd.DataFrame:
+        """Return columns measure, value, low, high (over queries) and n (queries)."""
+        import pandas as pd
 
-    @property
-    def scores(self) -> dict[str, Estimate]:
-        """The estimate of each measure."""
-        return {row.measure: row.estimate for row in self}
+        rows = [(name, one.value, one.low, one.high, one.n) for name, one in self.scores.items()]
+        return pd.DataFrame(rows, columns=["measure", "value", "low", "high", "n"])
 
     def _summary(self) -> str:
-        means = ", ".join(f"{row.measure}={row.estimate.value:.3f}" for row in self)
+        means = ", ".join(f"{name}={one.value:.3f}" for name, one in self.scores.items())
         return f"{len(self.queries):,} queries: {means}"
 
 
-@dataclass(frozen=True)
-class RetrievalDifference:
-    """The difference of two runs in one measure.
-
-    Parameters
-    ----------
-    measure : str
-    first, second : float
-        Means of both runs.
-    difference, low, high : float
-        Second minus first, paired by query, with its interval: above 0 the second is better.
-    better, worse, equal : int
-        Queries on which the second run is better, worse, or neither (to 1e-9).
-    n : int
-        Queries.
-    """
-
-    measure: str
-    first: float
-    second: float
-    difference: float
-    low: float
-    high: float
-    better: int
-    worse: int
-    equal: int
-    n: int
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class RetrievalComparison(ScoreTable[RetrievalDifference]):
+@dataclass(frozen=True, eq=False, repr=False)
+class RunComparison(Displayed):
     """The gain of a second run over a first on the same queries.
 
     Parameters
     ----------
-    rows : tuple of RetrievalDifference
-    decisions : tuple of Decision
-    first, second : RetrievalScores
+    first, second : RunScores
+    rows : DataFrame
+        A row for each measure; see `to_frame`.
     """
 
-    first: RetrievalScores
-    second: RetrievalScores
+    first: RunScores
+    second: RunScores
+    rows: pd.DataFrame
 
-    row_type = RetrievalDifference
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each measure.
+
+        Returns
+        -------
+        DataFrame
+            Columns measure; first, second (means of both runs); difference, low, high (second less
+            first, paired by query: above 0 the second is better); better, worse, equal (queries on
+            which the second run is better, worse, or neither, to 1e-9); n (queries).
+        """
+        return self.rows.copy()
 
     def _summary(self) -> str:
-        gains = ", ".join(f"{row.measure}={row.difference:+.3f}" for row in self)
+        measures = zip(self.rows["measure"], self.rows["difference"], strict=True)
+        gains = ", ".join(f"{measure}={gain:+.3f}" for measure, gain in measures)
         return f"{len(self.first.queries):,} queries: {gains}"
 
 
-AGREEMENT_MEASURES = ("nmi", "ami", "ari", "homogeneity", "completeness")
+@dataclass(frozen=True, eq=False, repr=False)
+class DawidSkene(Displayed):
+    """The classes behind the ratings of several coders, and the errors of each.
+
+    Parameters
+    ----------
+    classes : tuple
+    shares, low, high : float64 ndarray of shape (n_classes,)
+        Share of each class among the units, with its 95 % interval.
+    posterior : float64 ndarray of shape (n_units, n_classes)
+        Probabilities of the classes of each unit.
+    confusion : float64 ndarray of shape (n_coders, n_classes, n_classes)
+        Probabilities of each coder's ratings, (class, rating), with rows of sum 1.
+    """
+
+    classes: tuple[Any, ...]
+    shares: npt.NDArray[np.float64]
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+    posterior: npt.NDArray[np.float64]
+    confusion: npt.NDArray[np.float64]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return columns class, share, low, high and n (units)."""
+        import pandas as pd
+
+        columns = {"class": list(self.classes), "share": self.shares}
+        columns |= {"low": self.low, "high": self.high, "n": len(self.posterior)}
+        return pd.DataFrame(columns)
+
+    def _summary(self) -> str:
+        shares = zip(self.classes, self.shares.tolist(), strict=True)
+        first = ", ".join(f"{name} {share:.3f}" for name, share in list(shares)[:3])
+        return f"{len(self.confusion)} coders, {len(self.posterior):,} units: {first}"
+
+
+CLUSTERING_MEASURES = ("nmi", "ami", "ari", "homogeneity", "completeness")
 COVERED = "_covered"
 
 
 @dataclass(frozen=True, repr=False)
-class Agreement(Displayed):
-    """Agreement of predicted labels with true ones.
+class ClusteringScores(Displayed):
+    """Agreement of predicted labels with true classes.
 
     Parameters
     ----------
@@ -330,7 +357,11 @@ class Agreement(Displayed):
         """Return columns measure, documents ("all" or "covered"), value, low, high and n."""
         import pandas as pd
 
-        names = ["coverage", *AGREEMENT_MEASURES, *(name + COVERED for name in AGREEMENT_MEASURES)]
+        names = [
+            "coverage",
+            *CLUSTERING_MEASURES,
+            *(name + COVERED for name in CLUSTERING_MEASURES),
+        ]
         rows = []
         for name in names:
             covered = name.endswith(COVERED)

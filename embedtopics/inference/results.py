@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri
 from embedtopics._utils.checks import checked_between
 from embedtopics._utils.display import Displayed
 from embedtopics.errors import InputError
-from embedtopics.evaluation.results import ScoreTable
+from embedtopics.evaluation.results import Estimate, ScoreTable
 from embedtopics.protocols import Float64Array
 from embedtopics.results import Decision
 
@@ -76,20 +76,6 @@ class MeasuredShare:
     variance: Variance | None = field(default=None, metadata={"column": None})
 
 
-@dataclass(frozen=True, repr=False)
-class Contrast:
-    """A difference of two shares, with its interval and p-value."""
-
-    value: float
-    low: float
-    high: float
-    p: float
-
-    def __repr__(self) -> str:
-        """Return the value, its interval and the p-value."""
-        return f"Contrast({self.value:.3f} [{self.low:.3f}, {self.high:.3f}], p={self.p:.3f})"
-
-
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class MeasuredShares(ScoreTable[MeasuredShare]):
     """The share of each class in each group, corrected for the errors of predictions.
@@ -134,7 +120,7 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
         frame["further_gold"] = [_further(one, width, self.confidence) for one in self]
         return frame
 
-    def difference(self, first: Any, second: Any, name: Any = None) -> Contrast:
+    def difference(self, first: Any, second: Any, name: Any = None) -> Estimate:
         """Compare a class in two groups: the share in the first, less that in the second.
 
         Parameters
@@ -146,7 +132,8 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
 
         Returns
         -------
-        Contrast
+        Estimate
+            With its p-value; `n` counts the rows of both groups.
 
         Notes
         -----
@@ -178,7 +165,8 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
         score = math.nan
         if half > 0:
             score = abs(value) / half * Z_OF_95
-        return Contrast(value, low, high, 2 * float(ndtr(-score)))
+        n_rows = rows[a].n + rows[b].n
+        return Estimate(value, low, high, n_rows, p=2 * float(ndtr(-score)))
 
     def _summary(self) -> str:
         first = []

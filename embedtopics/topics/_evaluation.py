@@ -15,7 +15,7 @@ from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.corpus._classes import spell_class
 from embedtopics.errors import InputError
-from embedtopics.evaluation._agreement import agreement
+from embedtopics.evaluation._agreement import evaluate_clustering
 from embedtopics.evaluation._bootstrap import interval, resampled_means
 from embedtopics.evaluation._coherence import c_v, diversity, npmi, topic_uniqueness, u_mass
 from embedtopics.evaluation._maps import trustworthiness_and_continuity
@@ -186,7 +186,7 @@ def _of_labels(
     used = np.flatnonzero((of_row >= 0) & (labels != ""))
     if not len(used):
         raise InputError("labels", "known for at least one row with text", found="none")
-    frame = agreement(
+    frame = evaluate_clustering(
         labels[used],
         result.labels[used],
         n_resamples=n_resamples,

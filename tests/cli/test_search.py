@@ -131,13 +131,13 @@ def test_evaluates_as_the_functions_do(index, tmp_path):
     for mode in ("dense", "lexical", "hybrid"):
         hits = loaded.search(["closure of hospitals", "late trains"], 5, mode)
         options = {"query_ids": ["q1", "q2"], "random_state": 0}
-        scores[mode] = et.evaluation.retrieval(hits, qrels, [5], **options)
+        scores[mode] = et.evaluation.evaluate_run(hits, qrels, [5], **options)
         rows_of = read[read["mode"] == mode].drop(columns="mode").reset_index(drop=True)
         pd.testing.assert_frame_equal(rows_of, scores[mode].to_frame())
         ndcg = scores[mode].scores["ndcg@5"]
         assert f"{ndcg.value:.3f} [{ndcg.low:.3f}, {ndcg.high:.3f}]" in done.stdout
-    change = et.evaluation.compare_retrieval(scores["dense"], scores["hybrid"], random_state=0)
-    [gain] = change.of(measure="ndcg@5")
+    change = et.evaluation.compare_runs(scores["dense"], scores["hybrid"], random_state=0)
+    (gain,) = change.to_frame().query("measure == 'ndcg@5'").itertuples()
     assert (
         f"hybrid - dense: ndcg@5 {gain.difference:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}], "
         f"better for {gain.better} queries, worse for {gain.worse}" in done.stdout

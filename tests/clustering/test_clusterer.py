@@ -6,7 +6,7 @@ from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from embedtopics.clustering._density import cluster
-from embedtopics.evaluation import agreement
+from embedtopics.evaluation import evaluate_clustering
 from embedtopics.topics import DensityClusterer
 from tests.factories import refuses
 
@@ -28,7 +28,7 @@ ONES = np.ones(415, np.int64)
 def test_finds_blobs_numbered_from_the_largest(blobs):
     points, themes = blobs
     found = cluster(DensityClusterer(15), points, ONES)
-    scores = agreement(themes[themes >= 0], found.labels[themes >= 0])
+    scores = evaluate_clustering(themes[themes >= 0], found.labels[themes >= 0])
     assert scores.nmi_covered == pytest.approx(1.0)
     sizes = np.bincount(found.labels[found.labels >= 0])
     assert len(sizes) == 5 and (np.diff(sizes) <= 0).all()
@@ -57,7 +57,7 @@ def test_hdbscan_takes_its_place(blobs):
         points, _ = blobs
         theirs = cluster(hdbscan.HDBSCAN(min_cluster_size=15, min_samples=10), points, ONES)
     ours = cluster(DensityClusterer(15), points, ONES)
-    assert agreement(theirs.labels, ours.labels).ari > 0.95
+    assert evaluate_clustering(theirs.labels, ours.labels).ari > 0.95
     np.testing.assert_allclose(np.sort(theirs.persistence), np.sort(ours.persistence), atol=0.05)
 
 

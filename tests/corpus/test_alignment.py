@@ -9,7 +9,7 @@ import pytest
 from embedtopics import Corpus, TextClassifier, TopicModel
 from embedtopics.corpus._alignment import align_values, as_series
 from embedtopics.errors import InputError
-from embedtopics.evaluation import agreement
+from embedtopics.evaluation import evaluate_clustering
 from embedtopics.evaluation._labels import groups_of
 from embedtopics.inference import Measurement
 from embedtopics.topics import ManualLabels, PartialLabels, by_group, over_time
@@ -319,4 +319,4 @@ def test_predicted_topics_are_aligned_with_the_classes():
     classes = pd.Series(["a", "a", "b", "b"], index=list("wxyz"))
     topics = pd.Series([1, 0, 1, 0], index=list("zxyw"))
 
-    assert agreement(classes, topics).ari == 1.0
+    assert evaluate_clustering(classes, topics).ari == 1.0

@@ -16,7 +16,7 @@ from sklearn.metrics import (
     normalized_mutual_info_score,
 )
 
-from embedtopics.evaluation import agreement, dawid_skene, krippendorff_alpha
+from embedtopics.evaluation import dawid_skene, evaluate_clustering, krippendorff_alpha
 from embedtopics.evaluation._bootstrap import interval
 from tests.factories import refuses
 
@@ -35,7 +35,7 @@ PAIRS = st.lists(
 @given(PAIRS)
 def test_equals_scikit_learn(labels):
     true, predicted = labels
-    found = agreement(true, predicted)
+    found = evaluate_clustering(true, predicted)
     covered = predicted >= 0
     assert found.coverage == covered.mean()
     assert (found.n, found.n_covered) == (len(true), covered.sum())
@@ -53,7 +53,7 @@ def test_intervals_are_those_of_documents_drawn_anew():
     rng = np.random.default_rng(4)
     true = rng.integers(0, 4, 200)
     predicted = np.where(rng.random(200) < 0.6, true, rng.integers(-1, 3, 200))
-    found = agreement(true, predicted, n_resamples=60, random_state=5)
+    found = evaluate_clustering(true, predicted, n_resamples=60, random_state=5)
     drawn = {name + part: [] for name in ORACLES for part in ("", "_covered")}
     again = np.random.default_rng(5)
     for _ in range(60):
@@ -68,43 +68,43 @@ def test_intervals_are_those_of_documents_drawn_anew():
         expected = np.array(interval(values, 200)) - np.mean(values) + getattr(found, name)
         np.testing.assert_allclose(found.intervals[name], expected, atol=tolerance, err_msg=name)
     assert found.intervals["coverage"][0] < found.coverage < found.intervals["coverage"][1]
-    assert agreement(true, predicted, n_resamples=60, random_state=5) == found
+    assert evaluate_clustering(true, predicted, n_resamples=60, random_state=5) == found
 
 
 def test_rows_of_one_text_are_drawn_together():
     rng = np.random.default_rng(6)
     true, predicted = rng.integers(0, 2, 100), rng.integers(0, 2, 100)
-    alone = agreement(true, predicted, n_resamples=300)
+    alone = evaluate_clustering(true, predicted, n_resamples=300)
     thrice = (np.repeat(true, 3), np.repeat(predicted, 3))
     units = np.repeat(np.arange(100), 3)
-    together = agreement(*thrice, n_resamples=300, units=units)
+    together = evaluate_clustering(*thrice, n_resamples=300, units=units)
     assert together.intervals["homogeneity"] == pytest.approx(alone.intervals["homogeneity"])
-    low, high = agreement(*thrice, n_resamples=300).intervals["homogeneity"]
+    low, high = evaluate_clustering(*thrice, n_resamples=300).intervals["homogeneity"]
     wide = alone.intervals["homogeneity"]
     assert high - low < 0.8 * (wide[1] - wide[0])
 
 
 def test_table_of_figures_and_perfect_labels():
-    found = agreement(["x", "x", "y", "y"], [1, 1, 0, 0])
+    found = evaluate_clustering(["x", "x", "y", "y"], [1, 1, 0, 0])
     assert all(getattr(found, name) == pytest.approx(1.0) for name in ORACLES)
-    found = agreement(list("aabb"), [0, 0, 1, -1], n_resamples=20)
+    found = evaluate_clustering(list("aabb"), [0, 0, 1, -1], n_resamples=20)
     frame = found.to_frame().set_index(["measure", "documents"])
     assert frame.loc[("coverage", "all"), "value"] == 0.75
     assert frame.loc[("ari", "covered"), "value"] == 1.0
     assert frame.loc[("ari", "covered"), "n"] == 3 and frame.loc[("ari", "all"), "n"] == 4
     assert (frame["low"] <= frame["high"]).all()
-    assert agreement(list("ab"), [0, 1]).to_frame()["low"].isna().all()
-    nothing = agreement(list("ab"), [-1, -1], n_resamples=5)
+    assert evaluate_clustering(list("ab"), [0, 1]).to_frame()["low"].isna().all()
+    nothing = evaluate_clustering(list("ab"), [-1, -1], n_resamples=5)
     assert math.isnan(nothing.intervals["nmi_covered"][0])
 
 
 def test_bad_input():
     for labels in (([0, 1], [0]), ([], []), ([0, 1], [0.0, 1.0])):
         with refuses("labels_pred"):
-            agreement(*labels)
+            evaluate_clustering(*labels)
     for missing in (None, float("nan")):
         with refuses("labels_true", row=1):
-            agreement(np.array(["a", missing, "b"], dtype=object), [0, 1, 1])
+            evaluate_clustering(np.array(["a", missing, "b"], dtype=object), [0, 1, 1])
 
 
 def alpha_of(*ratings):
@@ -115,7 +115,7 @@ def test_words_of_a_text_are_resampled_together():
     rng = np.random.default_rng(0)
     ratings = np.repeat(rng.integers(0, 2, (2, 40)), 25, axis=1)  # all words of a text alike
     alone, grouped = (
-        krippendorff_alpha(ratings, groups=groups) for groups in (None, np.arange(1000) // 25)
+        krippendorff_alpha(ratings, units=units) for units in (None, np.arange(1000) // 25)
     )
     texts = krippendorff_alpha(ratings[:, ::25])
     assert alone.value == grouped.value == pytest.approx(texts.value, abs=0.02)

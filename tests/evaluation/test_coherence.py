@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.evaluation import c_v, diversity, npmi, u_mass
-from embedtopics.evaluation._coherence import count_together, topic_uniqueness
+from embedtopics.evaluation import coherence, diversity
+from embedtopics.evaluation._coherence import c_v, count_together, npmi, topic_uniqueness, u_mass
 from embedtopics.terms.results import TokenStream
 from tests.factories import refuses
 
@@ -134,3 +134,45 @@ def test_no_terms_and_bad_input():
         diversity(["w0"])
     with refuses("n_terms"):
         diversity([["w0"]], n_terms=0)
+
+
+def test_one_function_gives_every_measure_with_its_usual_window():
+    stream = stream_of([[0, 1, 2] * 50, [1, 2], [0]])
+    topics = [["w0", "w1"], ["w1", "w2", "w0"]]
+    windows = {"npmi": 10, "c_v": 110, "u_mass": None}
+    for name, function in {"npmi": npmi, "c_v": c_v, "u_mass": u_mass}.items():
+        own = {} if name == "u_mass" else {"window": windows[name]}
+        expected = function(topics, stream, **own)
+        np.testing.assert_array_equal(coherence(topics, stream, name), expected)
+    np.testing.assert_array_equal(
+        coherence(topics, stream, window=None), npmi(topics, stream, window=None)
+    )
+
+
+def test_a_result_or_a_model_gives_its_words_and_documents():
+    import embedtopics as et
+
+    corpus = et.Corpus("embedtopics:demo", limit=200)
+    model = et.TopicModel("tfidf").fit(corpus)
+    words = model.result_._single_words(10)
+    assert 2 <= len(words) == model.result_.n_topics
+    expected = npmi(words, model.result_.tokens)
+    np.testing.assert_array_equal(coherence(model), expected)
+    np.testing.assert_array_equal(coherence(model.result_), expected)
+    assert diversity(model) == diversity(words)
+    assert diversity(model, 5) == diversity(model.result_._single_words(5), 5)
+
+
+def test_what_has_no_coherence_is_named():
+    stream = stream_of([[0, 1]])
+    words = [["w0", "w1"]]
+    for parameter, arguments, named in (
+        ("tokens", (words,), {}),
+        ("tokens", (words, ["a text"]), {}),
+        ("measure", (words, stream, "c_uci"), {}),
+        ("window", (words, stream, "u_mass"), {"window": 5}),
+        ("window", (words, stream), {"window": "all"}),
+        ("topics", ("study",), {}),
+    ):
+        with refuses(parameter):
+            coherence(*arguments, **named)

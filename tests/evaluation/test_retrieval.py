@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
-from embedtopics.evaluation import compare_retrieval, retrieval
+from embedtopics.evaluation import compare_runs, evaluate_run
 from embedtopics.evaluation._bootstrap import interval
 from embedtopics.evaluation._files import read_qrels, read_queries
 from embedtopics.retrieval.results import Hit, SearchHits
@@ -53,9 +53,9 @@ def of_ir_measures(run, qrels, level=1):
 def test_measures_are_those_of_ir_measures(run, qrels, level):
     if not set(run) & set(qrels):
         with refuses("run"):
-            retrieval(run, qrels, KS)
+            evaluate_run(run, qrels, KS)
         return
-    scores = retrieval(run, qrels, KS, relevant_from=level)
+    scores = evaluate_run(run, qrels, KS, relevant_from=level)
     expected = of_ir_measures(run, qrels, level)
     expected = {query: values for query, values in expected.items() if query in run}
     assert scores.queries == tuple(sorted(expected))
@@ -73,7 +73,7 @@ RUN = {"q1": {"b": 3.0, "x": 2.0, "a": 1.0}, "q2": {"a": 1.0}, "q9": {"a": 1.0}}
 
 
 def test_decisions_say_what_counts():
-    scores = retrieval(RUN, QRELS, [2, 5])
+    scores = evaluate_run(RUN, QRELS, [2, 5])
     assert {one.name: one.value for one in scores.decisions} == {
         "queries_missing": 1, "queries_left_out": 1, "queries_without_relevant": 1,
         "documents_unjudged": 1, "documents_ranked": 3,
@@ -82,10 +82,10 @@ def test_decisions_say_what_counts():
     assert scores.scores["map"].value == pytest.approx((1 + 2 / 3) / 2 / 2)
     best = 2 + 1 / np.log2(3)
     assert scores.scores["ndcg@2"].value == pytest.approx(1 / best / 2)
-    assert not retrieval({"q": ["a"]}, {"q": {"a": 1}}, [1]).decisions
+    assert not evaluate_run({"q": ["a"]}, {"q": {"a": 1}}, [1]).decisions
     assert scores.queries == ("q1", "q2") and scores.by_query["mrr"].tolist() == [1, 0]
     assert "2 queries" in repr(scores) and "precision@2" in scores._repr_html_()
-    assert "RetrievalComparison" in repr(compare_retrieval(scores, scores))
+    assert "RunComparison" in repr(compare_runs(scores, scores))
 
 
 def test_all_forms_of_run_and_judgements_mean_the_same(tmp_path):
@@ -96,22 +96,22 @@ def test_all_forms_of_run_and_judgements_mean_the_same(tmp_path):
               for ranked in RUN.values()),
         "dense", 10,
     )  # fmt: skip
-    expected = retrieval(RUN, QRELS)
+    expected = evaluate_run(RUN, QRELS)
     lines = [f"{q} 0 {d} {g}\n" for q, judged in QRELS.items() for d, g in judged.items()]
     file = written(tmp_path, "qrels.txt", "".join(lines[::-1]))
     for run, options in ((order, {}), (hits, {"query_ids": ["q1", "q2", "q9"]})):
         for qrels in (QRELS, file):
-            scores = retrieval(run, qrels, **options)
+            scores = evaluate_run(run, qrels, **options)
             pd.testing.assert_frame_equal(scores.to_frame(), expected.to_frame())
             assert scores.settings == expected.settings
-    binary = retrieval(RUN, {"q1": ["a", "b"]}, [2])
+    binary = evaluate_run(RUN, {"q1": ["a", "b"]}, [2])
     assert binary.scores["ndcg@2"].value == pytest.approx(1 / (1 + 1 / np.log2(3)))
 
 
 def test_equal_hits_keep_their_order():
     found = tuple(Hit(d, 1.0, 1.0, 0, 0, "", (0, 0)) for d in (1, 2))
     hits = SearchHits(("text",), (found,), "dense", 2)
-    assert retrieval(hits, {7: {1: 1}}, query_ids=np.array([7])).scores["mrr"].value == 1
+    assert evaluate_run(hits, {7: {1: 1}}, query_ids=np.array([7])).scores["mrr"].value == 1
 
 
 def test_differences_are_paired():
@@ -122,14 +122,14 @@ def test_differences_are_paired():
     # One rank better for three of four queries that can be.
     is_better = (ranks > 0) & (rng.random(200) < 0.75)
     second = {q: first[q][1:] if is_better[q] else first[q] for q in range(200)}
-    one, other = (retrieval(run, qrels, [3]) for run in (first, second))
-    found = compare_retrieval(one, other)
+    one, other = (evaluate_run(run, qrels, [3]) for run in (first, second))
+    found = compare_runs(one, other)
     expected = 1 / (ranks + 1 - is_better) - 1 / (ranks + 1)
     by_number = np.argsort([str(q) for q in range(200)])
     np.testing.assert_allclose(
         other.by_query["mrr"] - one.by_query["mrr"], expected[by_number], atol=1e-12
     )
-    [mrr] = found.of(measure="mrr")
+    mrr = found.to_frame().set_index("measure").loc["mrr"]
     assert mrr.difference == pytest.approx(expected.mean()) and mrr.n == 200
     # The interval is that of the differences themselves, drawn anew by another hand.
     drawn = rng.choice(expected, (2000, 200)).mean(axis=1)
@@ -137,21 +137,24 @@ def test_differences_are_paired():
     assert mrr.low == pytest.approx(low, abs=0.006) and mrr.high == pytest.approx(high, abs=0.006)
     n_better = int(is_better.sum())
     assert (mrr.better, mrr.worse, mrr.equal) == (n_better, 0, 200 - n_better)
-    back = compare_retrieval(other, one).to_frame().set_index("measure")
+    back = compare_runs(other, one).to_frame().set_index("measure")
     assert back.loc["mrr", "worse"] == n_better and back.loc["mrr", "high"] < 0
     assert list(back.columns) == ["first", "second", "difference", "low", "high", "better",
                                   "worse", "equal", "n"]  # fmt: skip
 
 
 def test_only_what_was_measured_alike_is_compared():
-    one = retrieval(RUN, QRELS, [2])
+    one = evaluate_run(RUN, QRELS, [2])
     for other in (
-        retrieval(RUN, QRELS, [3]),
-        retrieval(RUN, {**QRELS, "q2": {"a": 1}}, [2]),
-        retrieval(RUN, QRELS, [2], relevant_from=2),
+        evaluate_run(RUN, QRELS, [3]),
+        evaluate_run(RUN, {**QRELS, "q2": {"a": 1}}, [2]),
+        evaluate_run(RUN, QRELS, [2], relevant_from=2),
     ):
         with refuses("second"):
-            compare_retrieval(one, other)
+            compare_runs(one, other)
+    with refuses("first") as caught:
+        compare_runs(RUN, one)
+    assert "evaluate_run" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -167,21 +170,22 @@ def test_only_what_was_measured_alike_is_compared():
 )  # fmt: skip
 def test_forms_that_cannot_be_measured(run, qrels, parameter):
     with refuses(parameter):
-        retrieval(run, qrels)
+        evaluate_run(run, qrels)
 
 
 def test_bad_parameters():
     for options in ({"ks": [0]}, {"relevant_from": 0}):
         with refuses(*options):
-            retrieval(RUN, QRELS, **options)
+            evaluate_run(RUN, QRELS, **options)
     with refuses("query_ids"):
         hits = SearchHits(("a",) * 2, ((),) * 2, "dense", 1)
-        retrieval(hits, QRELS, query_ids=["q1", "q1"])
+        evaluate_run(hits, QRELS, query_ids=["q1", "q1"])
 
 
 def test_a_single_query_has_no_interval():
-    one = retrieval({1: ["a"]}, {1: {"a": 1}}, [1])
-    for figure in (one.scores["mrr"], *compare_retrieval(one, one).of(measure="mrr")):
+    one = evaluate_run({1: ["a"]}, {1: {"a": 1}}, [1])
+    gain = compare_runs(one, one).to_frame().set_index("measure").loc["mrr"]
+    for figure in (one.scores["mrr"], gain):
         assert figure.n == 1 and np.isnan(figure.low) and np.isnan(figure.high)
     assert one.scores["mrr"].value == 1
 

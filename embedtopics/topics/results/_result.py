@@ -223,6 +223,12 @@ class TopicResult(Habits):
 
         return group_topics(self)
 
+    def _single_words(self, n_terms: int) -> list[list[str]]:
+        """Return the best single words of each topic, best first."""
+        from embedtopics.topics._describe import top_words
+
+        return top_words(self, n_terms) if self.topics else []
+
     @property
     def labels(self) -> Int32Array:
         """Topic of each row, shape (n_rows,); -1 for noise and for rows without text."""

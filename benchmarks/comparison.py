@@ -54,7 +54,7 @@ def measure(options: Options) -> dict[str, Any]:
         corpus = load_labelled(name)
         result = _compare(corpus, static)
         found.append(record(corpus, result, estimate_seconds(sentence, result)))
-        print(f"  {name}\n{comparison.score_table(result).to_string()}", file=sys.stderr)
+        print(f"  {name}\n{result.summary()}", file=sys.stderr)
     return {
         "random_state": SEED,
         "sentence_encoder": sentence.name,
@@ -73,9 +73,9 @@ def _head(corpus: LabelledCorpus, n: int) -> LabelledCorpus:
 
 def _compare(corpus: LabelledCorpus, static: Any) -> Comparison:
     encoders = {name: name for name in BASELINES} | {STATIC: static, SENTENCE: corpus.embeddings}
-    return comparison.compare(
-        corpus.texts,
+    return comparison.compare_encoders(
         encoders,
+        corpus.texts,
         corpus.classes,
         n_moves=0,
         random_state=SEED,
@@ -142,8 +142,8 @@ def record(corpus: LabelledCorpus, result: Comparison, estimated: float) -> dict
         "n_resamples": result.settings["n_resamples"],
         "languages": result.settings["languages"],
         "encoders": encoders,
-        "differences": _records(comparison.difference_table(result)),
-        "overlaps": _records(comparison.overlap_table(result)),
+        "differences": _records(result.differences()),
+        "overlaps": _records(result.overlaps()),
         "decisions": [decision.message for decision in result.decisions],
     }
 

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 
 from embedtopics import Corpus, SentenceEncoder
 from embedtopics.clustering.results import NOISE, Clustering
-from embedtopics.comparison.results import Comparison, EncoderView, Move, Overlap
+from embedtopics.comparison.results import Comparison, EncoderView, Overlap
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.results import Decision
@@ -356,11 +356,14 @@ def make_comparison(n_documents=300, n_groups=4, n_encoders=3, seed=0, texts=(),
         group_names=tuple(_STEMS[g % len(_STEMS)] for g in range(n_groups)),
         grouped_by='label "theme"',
         scores=_scores([view.name for view in encoders], n_documents),
-        overlaps=tuple(_overlap(a, b, encoders) for a, b in pairs),
-        moves=tuple(
-            Move(document, a, b, 0.1, ("engine line", "river"), ("garden",))
-            for a, b in pairs
-            for document in range(min(3, n_documents))
+        neighbor_overlaps=tuple(_overlap(a, b, encoders) for a, b in pairs),
+        moved=pd.DataFrame(
+            [
+                (document, a, b, 0.1, ("engine line", "river"), ("garden",))
+                for a, b in pairs
+                for document in range(min(3, n_documents))
+            ],
+            columns=["document", "first", "second", "jaccard", "gained", "lost"],
         ),
         decisions=(Decision("encoder", "truncated", 0.02, "2.0% of the documents were cut."),),
         settings={"k": 6, "random_state": seed},

@@ -230,9 +230,8 @@ def compare_encoders(
         check_output_folder(out, KIND)
     corpus = Corpus.from_file(file, text=text, encoding=encoding)
     require_text(corpus)
-    result = comparison.compare(
-        corpus, opt.names_in(encoders) if encoders else DEFAULT_ENCODERS, labels
-    )
+    names = opt.names_in(encoders) if encoders else DEFAULT_ENCODERS
+    result = comparison.compare_encoders(names, corpus, labels)
     if out is not None:
         _write_comparison(result, out)
     _print_comparison(result)
@@ -243,19 +242,17 @@ def compare_encoders(
 
 def _print_comparison(result: Comparison) -> None:
     """Print the scores, the overlap of neighbours, and where the encoders differ most."""
-    from embedtopics.comparison._tables import move_table, overlap_table
-
     show.say(f"{len(result.distinct):,} texts, grouped by {show.printable(result.grouped_by)}\n")
     _print_measures(result)
     typer.echo()
-    for row in overlap_table(result).to_dict("records"):
+    for row in result.overlaps().to_dict("records"):
         show.say(
             f"{show.printable(row['first'])} and {show.printable(row['second'])} share "
             f"{row['jaccard']:.2f} [{row['jaccard_low']:.2f}, {row['jaccard_high']:.2f}] of their "
             f"neighbours ({row['jaccard_chance']:.3f} by chance); rank-biased overlap "
             f"{row['rank_biased']:.2f}"
         )
-    moves = move_table(result, n_characters=70)
+    moves = result.moves(70)
     for first, second in combinations(result.names, 2):
         names = f"{show.printable(first)} to {show.printable(second)}"
         show.say(f"\ntexts whose neighbours change most from {names}:", style="bold")
@@ -268,11 +265,10 @@ def _print_comparison(result: Comparison) -> None:
 
 
 def _print_measures(result: Comparison) -> None:
-    from embedtopics.comparison._tables import difference_table
     from embedtopics.comparison.results import spell_figure
     from embedtopics.plots._comparison import name_measure
 
-    changes = _spell_changes(difference_table(result), ["measure", "encoder"], "+.3f")
+    changes = _spell_changes(result.differences(), ["measure", "encoder"], "+.3f")
     rows = []
     for row in result.scores.dropna(subset="value").to_dict("records"):
         measure, encoder, value = row["measure"], row["encoder"], row["value"]
@@ -297,14 +293,13 @@ CONTENT = {
 
 def _write_comparison(result: Comparison, out: Path) -> None:
     """Write a folder with page and tables, atomically."""
-    from embedtopics.comparison._tables import difference_table, move_table, overlap_table
     from embedtopics.corpus._table_files import write_table
     from embedtopics.report._report import write_report
 
     with replacing_folder(out, KIND) as fresh:
         write_report(result, fresh / "comparison.html")
         write_table(result.scores, fresh / "scores.csv")
-        write_table(difference_table(result), fresh / "differences.csv")
-        write_table(overlap_table(result), fresh / "overlaps.csv")
-        write_table(move_table(result, n_characters=300), fresh / "moved.csv")
+        write_table(result.differences(), fresh / "differences.csv")
+        write_table(result.overlaps(), fresh / "overlaps.csv")
+        write_table(result.moves(300), fresh / "moved.csv")
         write_manifest(fresh, KIND, FORMAT)

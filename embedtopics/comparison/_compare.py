@@ -98,9 +98,9 @@ DEFAULT_ENCODERS = ("tfidf", "fasttext", "all-MiniLM-L6-v2")
 """A baseline of words, one of subwords, and a transformer."""
 
 
-def compare(
+def compare_encoders(
+    encoders: Mapping[str, Any] | Sequence[Any],
     corpus: Any,
-    encoders: Mapping[str, Any] | Sequence[Any] = DEFAULT_ENCODERS,
     labels: str | npt.ArrayLike | None = None,
     *,
     k: int = 15,
@@ -118,12 +118,12 @@ def compare(
 
     Parameters
     ----------
-    corpus : Corpus, or what `Corpus.of` reads
-        Each distinct text counts once.
     encoders : sequence, or mapping of name to encoder
         Names, folders, objects with ``encode(texts)`` or transformers of scikit-learn. A mapping
-        can also contain vectors, one row for each row of the corpus. `difference_table` compares
-        the others with the first.
+        can also contain vectors, one row for each row of the corpus. `Comparison.differences`
+        compares the others with the first.
+    corpus : Corpus, or what `Corpus` takes
+        Each distinct text counts once.
     labels : str or array_like of shape (n_rows,), optional
         Column of the corpus, or a label for each row; labels may be missing. Without labels, the
         documents are grouped by topics of the last encoder, and no score uses these groups,
@@ -157,10 +157,10 @@ def compare(
     overlaps, and keeps its position on the mean map. Trustworthiness and continuity refer to the
     aligned maps; they are up to 0.03 lower than those of a map drawn alone.
 
-    Examples
-    --------
-    >>> compare(corpus, ["tfidf", "all-MiniLM-L6-v2"], labels="section")  # doctest: +SKIP
     """
+    if isinstance(encoders, Corpus) or hasattr(encoders, "columns"):
+        remedy = "call et.comparison.compare_encoders(encoders, corpus)"
+        raise InputError("encoders", "encoders or names", encoders, remedy)
     opened = open_encoders(encoders)
     names = list(opened)
     checked_count(k, "k", 2)
@@ -203,14 +203,14 @@ def compare(
     )
     result = Comparison(
         corpus=corpus, distinct=documents, encoders=views, groups=groups.of_document,
-        group_names=groups.names, grouped_by=groups.grouped_by, scores=scores, overlaps=overlaps,
-        moves=moves, decisions=tuple(decisions),
+        group_names=groups.names, grouped_by=groups.grouped_by, scores=scores,
+        neighbor_overlaps=overlaps, moved=moves, decisions=tuple(decisions),
         settings={"encoders": names, "k": k, "n_moves": n_moves,
                   "n_resamples": n_resamples, "languages": list(codes), "seed": seed},
         versions=package_versions(), per_document=per_document,
         tokens=tokens, term_counts=words,
     )  # fmt: skip
-    return replace(result, differences=difference_table(result))
+    return replace(result, gains=difference_table(result))
 
 
 def _distinct(decisions: list[Decision], corpus: Corpus, k: int) -> DistinctDocuments:

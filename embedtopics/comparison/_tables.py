@@ -12,7 +12,7 @@ import numpy.typing as npt
 from embedtopics._utils.display import excerpt
 from embedtopics.comparison._maps import displacement
 from embedtopics.comparison._vectors import Vectors
-from embedtopics.comparison.results import Comparison, Move, Overlap
+from embedtopics.comparison.results import DIFFERENCES, Comparison, Overlap
 from embedtopics.evaluation._bootstrap import (
     bounded_interval,
     interval,
@@ -190,25 +190,7 @@ def _macro_f1(sums: Float64Array) -> Float64Array:
 
 
 def difference_table(result: Comparison) -> pd.DataFrame:
-    """Tabulate the differences of the encoders from the first, with paired intervals.
-
-    Both encoders are measured on the same resampled documents. An encoder is better if the interval
-    of the difference excludes 0. Whether the intervals of the scores overlap does not matter.
-
-    Parameters
-    ----------
-    result : Comparison
-
-    Returns
-    -------
-    DataFrame
-        Columns measure, encoder, against (the first), difference (encoder minus the first), low,
-        high (95 % bootstrap interval) and n (documents).
-
-    References
-    ----------
-    Efron and Tibshirani (1993), "An Introduction to the Bootstrap", section 13.3.
-    """
+    """Tabulate the differences of the encoders from the first; see `Comparison.differences`."""
     import pandas as pd
 
     first, *others = result.names
@@ -225,34 +207,18 @@ def difference_table(result: Comparison) -> pd.DataFrame:
             (measure, name, first, values[place] - values[0], low[place], high[place], n)
             for place, name in enumerate(others, start=1)
         ]
-    columns = ["measure", "encoder", "against", "difference", "low", "high", "n"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=DIFFERENCES)
 
 
 def overlap_table(result: Comparison) -> pd.DataFrame:
-    """Tabulate the overlap of neighbours and maps for each pair of encoders.
-
-    Parameters
-    ----------
-    result : Comparison
-
-    Returns
-    -------
-    DataFrame
-        One row per pair of encoders. Columns first, second, jaccard, jaccard_low, jaccard_high,
-        jaccard_chance, rank_biased, rank_biased_low, rank_biased_high, rank_biased_chance (means,
-        95 % bootstrap intervals, and the expectation for random neighbours), displacement (mean
-        distance of a document's positions on the two maps, as a share of the root mean squared
-        distance of two documents: 0.05 for two maps of the same vectors, 0.85 for unrelated
-        vectors) and n (documents with neighbours under both encoders).
-    """
+    """Tabulate the overlap for each pair of encoders; see `Comparison.overlaps`."""
     import pandas as pd
 
     n_resamples, seed = result.settings["n_resamples"], result.settings["seed"]
     n_documents, k = len(result.distinct), result.encoders[0].graph.k
     chance = chance_overlap(n_documents, k)
     rows = []
-    for overlap in result.overlaps:
+    for overlap in result.neighbor_overlaps:
         first, second = (result.encoders[place] for place in (overlap.first, overlap.second))
         both = first.has_neighbors & second.has_neighbors
         figures = np.column_stack([overlap.jaccard, overlap.rank_biased]).astype(np.float64)
@@ -270,31 +236,19 @@ def overlap_table(result: Comparison) -> pd.DataFrame:
 
 
 def move_table(result: Comparison, *, n_characters: int = 160) -> pd.DataFrame:
-    """Tabulate the documents whose neighbours change most between two encoders.
-
-    Parameters
-    ----------
-    result : Comparison
-    n_characters : int
-        Length to which texts are cut.
-
-    Returns
-    -------
-    DataFrame
-        Columns first, second, row (of the corpus, from 0; the first with this text), id, group,
-        jaccard, gained, lost (terms, separated by commas) and text.
-    """
+    """Tabulate the documents that move, with their texts; see `Comparison.moves`."""
     import pandas as pd
 
     corpus = result.corpus
     rows = []
-    for move in sorted(result.moves, key=lambda move: (move.first, move.second)):
-        row = int(result.distinct.first_rows[move.document])
-        group = int(result.groups[move.document])
-        names = result.names[move.first], result.names[move.second]
+    moved = result.moved.sort_values(["first", "second"], kind="stable")
+    for move in moved.to_dict("records"):
+        row = int(result.distinct.first_rows[move["document"]])
+        group = int(result.groups[move["document"]])
+        names = result.names[move["first"]], result.names[move["second"]]
         place = row, corpus.ids[row], result.group_names[group] if group >= 0 else ""
-        terms, text = map(", ".join, (move.gained, move.lost)), corpus.texts[row]
-        rows.append((*names, *place, move.jaccard, *terms, excerpt(text, n_characters)))
+        terms, text = map(", ".join, (move["gained"], move["lost"])), corpus.texts[row]
+        rows.append((*names, *place, move["jaccard"], *terms, excerpt(text, n_characters)))
     columns = ["first", "second", "row", "id", "group", "jaccard", "gained", "lost", "text"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -325,8 +279,10 @@ def compare_neighbors(graphs: Sequence[NeighborGraph]) -> tuple[Overlap, ...]:
 
 def find_moves(
     graphs: Sequence[NeighborGraph], overlaps: Sequence[Overlap], counts: TermCounts, n_moves: int
-) -> tuple[Move, ...]:
+) -> pd.DataFrame:
     """Find the documents of least rank-biased overlap, and the terms that distinguish them."""
+    import pandas as pd
+
     lists = [real_neighbors(graph) for graph in graphs]
     # The rank of each document's mean similarity, from 0 to 1.
     means = [graph.similarities.mean(axis=1, dtype=np.float64) for graph in graphs]
@@ -351,8 +307,9 @@ def find_moves(
             z = log_odds(sums[0], sums[1], prior)
             gained, lost = _best(counts.terms, z, sides[0]), _best(counts.terms, -z, sides[1])
             jaccard = float(overlap.jaccard[document])
-            moves.append(Move(document, overlap.first, overlap.second, jaccard, gained, lost))
-    return tuple(moves)
+            moves.append((document, overlap.first, overlap.second, jaccard, gained, lost))
+    columns = ["document", "first", "second", "jaccard", "gained", "lost"]
+    return pd.DataFrame(moves, columns=columns)
 
 
 def _best(terms: Sequence[str], z: npt.NDArray[np.float64], rows: Any) -> tuple[str, ...]:

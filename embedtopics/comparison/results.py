@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.display import Displayed, html_table
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int32Array
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from embedtopics.corpus._corpus import Corpus
 
+__all__ = ["Comparison", "EncoderView", "Overlap"]
 
 MEANINGS = {
     "knn_accuracy": "labels predicted from the nearest neighbours",
@@ -32,8 +34,8 @@ MEANINGS = {
 """What the measures of `Comparison.scores` say, for display."""
 
 
-@dataclass(frozen=True, eq=False)
-class EncoderView:
+@dataclass(frozen=True, eq=False, repr=False)
+class EncoderView(Displayed):
     """Neighbours, map and cost of one encoder.
 
     Parameters
@@ -68,14 +70,24 @@ class EncoderView:
     megabytes: float
     settings: Mapping[str, Any]
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each document: x and y on the map, and has_neighbors."""
+        import pandas as pd
+
+        columns = {"x": self.map[:, 0], "y": self.map[:, 1], "has_neighbors": self.has_neighbors}
+        return pd.DataFrame(columns)
+
+    def _summary(self) -> str:
+        return f"{self.name!r}, {len(self.map):,} documents, {self.dimensions} dimensions"
+
     @property
     def has_neighbors(self) -> npt.NDArray[np.bool_]:
         """Whether each document has a neighbour, shape (n_documents,)."""
         return np.asarray((self.graph.similarities > 0).any(axis=1))
 
 
-@dataclass(frozen=True, eq=False)
-class Overlap:
+@dataclass(frozen=True, eq=False, repr=False)
+class Overlap(Displayed):
     """Overlap of each document's neighbours under two encoders.
 
     Parameters
@@ -94,35 +106,29 @@ class Overlap:
     jaccard: FloatArray
     rank_biased: FloatArray
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each document: jaccard and rank_biased."""
+        import pandas as pd
 
-@dataclass(frozen=True)
-class Move:
-    """A document whose neighbours differ between two encoders.
+        return pd.DataFrame({"jaccard": self.jaccard, "rank_biased": self.rank_biased})
 
-    Parameters
-    ----------
-    document : int
-    first, second : int
-        Positions of the encoders in the comparison.
-    jaccard : float
-        Overlap of its neighbours.
-    gained : tuple of str
-        Terms that distinguish its neighbours under the second encoder from those under the first,
-        the strongest first.
-    lost : tuple of str
-        The reverse.
-    """
-
-    document: int
-    first: int
-    second: int
-    jaccard: float
-    gained: tuple[str, ...]
-    lost: tuple[str, ...]
+    def _summary(self) -> str:
+        mean = float(self.jaccard.mean(dtype=np.float64)) if len(self.jaccard) else float("nan")
+        return f"encoders {self.first} and {self.second}, mean Jaccard {mean:.3f}"
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+DIFFERENCES = ["measure", "encoder", "against", "difference", "low", "high", "n"]
+"""Columns of the differences of encoders."""
+
+
+def _no_gains() -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns=DIFFERENCES)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Displayed):
     """Comparison of encoders on the same texts: maps, scores and differences.
 
     Parameters
@@ -142,19 +148,20 @@ class Comparison:
         if given: knn_accuracy, probe_accuracy,
         probe_macro_f1, silhouette; of the maps: trustworthiness, continuity; of the cost:
         documents_per_second, megabytes.
-    overlaps : tuple of Overlap
-        One for each pair of encoders.
-    moves : tuple of Move
-        For each pair of encoders, the documents whose neighbours differ most.
+    neighbor_overlaps : tuple of Overlap
+        One for each pair of encoders; see `overlaps`.
+    moved : pandas.DataFrame
+        For each pair of encoders, the documents whose neighbours differ most: document, first and
+        second (positions of the encoders), jaccard (overlap of the neighbours), gained and lost
+        (tuples of terms, the strongest first); see `moves`.
     decisions : tuple of Decision
     settings : mapping
     versions : mapping of str to str
     per_document : mapping of str to ndarray of shape (n_encoders, n_documents)
         Value of each document in the measures of `scores`, or NaN; and "probe_prediction", the
         group that the probe predicted, or -1.
-    differences : pandas.DataFrame, optional
-        Differences of the other encoders from the first, with paired intervals; see
-        `embedtopics.comparison.difference_table`.
+    gains : pandas.DataFrame
+        See `differences`.
     tokens : TokenStream, optional
         Words of the documents.
     term_counts : TermCounts, optional
@@ -168,13 +175,13 @@ class Comparison:
     group_names: tuple[str, ...]
     grouped_by: str
     scores: pd.DataFrame
-    overlaps: tuple[Overlap, ...]
-    moves: tuple[Move, ...]
+    neighbor_overlaps: tuple[Overlap, ...]
+    moved: pd.DataFrame
     decisions: tuple[Decision, ...]
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     per_document: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
-    differences: pd.DataFrame | None = None
+    gains: pd.DataFrame = field(default_factory=_no_gains)
     tokens: TokenStream | None = None
     term_counts: TermCounts | None = None
 
@@ -183,44 +190,100 @@ class Comparison:
         """Names of the encoders, in order."""
         return tuple(view.name for view in self.encoders)
 
-    def __repr__(self) -> str:
+    def to_frame(self) -> pd.DataFrame:
+        """Return the scores: a row for each encoder and measure.
+
+        Returns
+        -------
+        DataFrame
+            Columns encoder, measure, value, low, high and n; see `scores`.
+        """
+        return self.scores.copy()
+
+    def summary(self) -> str:
+        """Return the scores as a text: a line for each measure, a column for each encoder.
+
+        Notes
+        -----
+        Compare encoders by accuracies, not by silhouettes: sparse vectors are nearly orthogonal and
+        have small silhouettes even if the labels can be predicted without error.
+        """
+        return f"{self._summary()}\n\n{self._spelled_scores().T.to_string()}"
+
+    def differences(self) -> pd.DataFrame:
+        """Return the differences of the encoders from the first, with paired intervals.
+
+        Both encoders are measured on the same resampled documents. An encoder is better if the
+        interval of the difference excludes 0. Whether the intervals of the scores overlap does not
+        matter.
+
+        Returns
+        -------
+        DataFrame
+            Columns measure, encoder, against (the first), difference (encoder minus the first),
+            low, high (95 % bootstrap interval) and n (documents).
+
+        References
+        ----------
+        Efron and Tibshirani (1993), "An Introduction to the Bootstrap", section 13.3.
+        """
+        return self.gains.copy()
+
+    def overlaps(self) -> pd.DataFrame:
+        """Return the overlap of neighbours and maps for each pair of encoders.
+
+        Returns
+        -------
+        DataFrame
+            Columns first, second, jaccard, jaccard_low, jaccard_high, jaccard_chance, rank_biased,
+            rank_biased_low, rank_biased_high, rank_biased_chance (means, 95 % bootstrap intervals,
+            and the expectation for random neighbours), displacement (mean distance of a document's
+            positions on the two maps, as a share of the root mean squared distance of two
+            documents: 0.05 for two maps of the same vectors, 0.85 for unrelated vectors) and n
+            (documents with neighbours under both encoders).
+        """
+        from embedtopics.comparison._tables import overlap_table
+
+        return overlap_table(self)
+
+    def moves(self, n_characters: int = 160) -> pd.DataFrame:
+        """Return the documents whose neighbours change most between two encoders.
+
+        Parameters
+        ----------
+        n_characters : int
+            Length to which texts are cut.
+
+        Returns
+        -------
+        DataFrame
+            Columns first, second, row (of the corpus, from 0; the first with this text), id, group,
+            jaccard, gained, lost (terms that distinguish the neighbours under one encoder from
+            those under the other, separated by commas) and text.
+        """
+        from embedtopics.comparison._tables import move_table
+
+        return move_table(self, n_characters=n_characters)
+
+    def _spelled_scores(self) -> pd.DataFrame:
+        """Return strings such as "0.781 [0.775, 0.787]", (n_encoders, n_measures)."""
+        import pandas as pd
+
+        by_place = self.scores.set_index(["encoder", "measure"])[["value", "low", "high"]]
+        columns: dict[str, list[str]] = {}
+        for measure in dict.fromkeys(self.scores["measure"]):
+            rows = by_place.loc[[(name, measure) for name in self.names]]
+            columns[measure] = [spell_figure(*row) for row in rows.to_numpy().tolist()]
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="encoder"))
+
+    def _summary(self) -> str:
         return (
-            f"Comparison({', '.join(self.names)}: {len(self.distinct):,} texts, "
-            f"{len(self.group_names)} groups by {self.grouped_by})"
+            f"{', '.join(self.names)}: {len(self.distinct):,} texts, "
+            f"{len(self.group_names)} groups by {self.grouped_by}"
         )
 
     def _repr_html_(self) -> str:
-        from embedtopics._utils.display import html_table
-
-        return html_table(score_table(self).T.reset_index(), repr(self), n_rows=20)
-
-
-def score_table(result: Comparison) -> pd.DataFrame:
-    """Tabulate the scores, one row per encoder.
-
-    Parameters
-    ----------
-    result : Comparison
-
-    Returns
-    -------
-    DataFrame
-        Strings such as ``"0.781 [0.775, 0.787]"``, indexed by the names of the encoders; one column
-        per measure, empty for unknown values. The numbers are in `Comparison.scores`.
-
-    Notes
-    -----
-    Compare encoders by accuracies, not by silhouettes: sparse vectors are nearly orthogonal and
-    have small silhouettes even if the labels can be predicted without error.
-    """
-    import pandas as pd
-
-    by_place = result.scores.set_index(["encoder", "measure"])[["value", "low", "high"]]
-    columns: dict[str, list[str]] = {}
-    for measure in dict.fromkeys(result.scores["measure"]):
-        rows = by_place.loc[[(name, measure) for name in result.names]]
-        columns[measure] = [spell_figure(*row) for row in rows.to_numpy().tolist()]
-    return pd.DataFrame(columns, index=pd.Index(result.names, name="encoder"))
+        return html_table(self._spelled_scores().T.reset_index(), repr(self), n_rows=20)
 
 
 def spell_figure(value: float, low: float, high: float) -> str:

@@ -121,8 +121,8 @@ def _score(score: ScoreInterval, row: ScoreRow) -> str:
 
 def _differences(result: Comparison) -> list[Section]:
     """Return the differences of the other encoders from the first."""
-    differences = result.differences
-    if differences is None or differences.empty:
+    differences = result.differences()
+    if differences.empty:
         return []
     first, *others = result.names
     records = [row for row in differences.to_dict("records") if row["against"] == first]
@@ -151,7 +151,7 @@ def _overlaps(result: Comparison, k: int) -> list[Section]:
     by_chance = chance_overlap(n_others + 1, max(min(k, n_others), 1))
     chance = [f"{value:.3f}" if value >= 0.001 else "below 0.001" for value in by_chance]
     rows = []
-    for overlap in result.overlaps:
+    for overlap in result.neighbor_overlaps:
         first, second = (result.encoders[place] for place in (overlap.first, overlap.second))
         both = first.has_neighbors & second.has_neighbors
         jaccard, rank_biased = (
@@ -183,14 +183,17 @@ def _moves(result: Comparison) -> list[Section]:
     """Return the documents with the largest changes of neighbours, and their terms."""
     tables: list[str] = []
     has_text = result.distinct.of_row >= 0
-    for (first, second), moves in groupby(result.moves, key=lambda move: (move.first, move.second)):
+    pairs = groupby(
+        result.moved.to_dict("records"), key=lambda move: (move["first"], move["second"])
+    )
+    for (first, second), moves in pairs:
         rows = []
         for move in moves:
-            row = int(result.distinct.first_rows[move.document])
+            row = int(result.distinct.first_rows[move["document"]])
             words, place = text(result.corpus.texts[row], 140), has_text[:row].sum()
             document = _part("document", row=place, words=words)
-            overlap = f'<span class="nowrap">{move.jaccard:.0%}</span>'
-            rows.append((document, overlap, _terms(move.gained), _terms(move.lost)))
+            overlap = f'<span class="nowrap">{move["jaccard"]:.0%}</span>'
+            rows.append((document, overlap, _terms(move["gained"]), _terms(move["lost"])))
         one, other = _name(result.names[first]), _name(result.names[second])
         heads = ("Document", "Jaccard", f"With {other}, near", f"With {one}, near")
         tables.append(

@@ -71,7 +71,7 @@ def test_writes_a_folder(articles, page, tmp_path):
     np.testing.assert_allclose(scores["value"], result.scores["value"])
     assert pd.read_csv(out / "overlaps.csv")["n"].tolist() == [len(result.corpus)]
     moved = pd.read_csv(out / "moved.csv")
-    assert len(moved) == len(result.moves) and moved["gained"].notna().any()
+    assert len(moved) == len(result.moved) and moved["gained"].notna().any()
     # A folder of ours may be replaced.
     assert run("compare-encoders", articles, *TWO, "--out", out).exit_code == 0
     assert (out / "comparison.html").read_text() == "<p>a page</p>"

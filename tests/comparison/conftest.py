@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from embedtopics import Corpus
-from embedtopics.comparison import compare
+from embedtopics.comparison import compare_encoders
 
 THEMES = ("fruit", "train", "chess")
 
@@ -83,4 +83,4 @@ def compared(themed, noise):
     """A comparison by labels of four encoders, one of them sparse and one that knows nothing."""
     corpus, vectors = themed
     encoders = {"words": WordCounts(2), "themes": vectors, "hashed": Hashed(), "noise": noise}
-    return compare(corpus, encoders, "label", k=8, n_moves=5, n_resamples=200)
+    return compare_encoders(encoders, corpus, "label", k=8, n_moves=5, n_resamples=200)

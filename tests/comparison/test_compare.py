@@ -5,7 +5,7 @@ from sklearn.metrics import f1_score, silhouette_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from embedtopics import Corpus
-from embedtopics.comparison import compare, difference_table
+from embedtopics.comparison import compare_encoders
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.evaluation._bootstrap import bounded_interval
 from embedtopics.evaluation._labels import groups_of, scored_classes
@@ -29,11 +29,11 @@ def assert_same(first, second):
         np.testing.assert_array_equal(one.map, other.map)
         np.testing.assert_array_equal(one.graph.indices, other.graph.indices)
         np.testing.assert_array_equal(one.graph.similarities, other.graph.similarities)
-    for one, other in zip(first.overlaps, second.overlaps, strict=True):
+    for one, other in zip(first.neighbor_overlaps, second.neighbor_overlaps, strict=True):
         np.testing.assert_array_equal(one.rank_biased, other.rank_biased)
     np.testing.assert_array_equal(first.groups, second.groups)
     assert first.group_names == second.group_names
-    assert first.moves == second.moves
+    pd.testing.assert_frame_equal(first.moved, second.moved)
     untimed = [r.scores[r.scores["measure"] != "documents_per_second"] for r in (first, second)]
     pd.testing.assert_frame_equal(*untimed)
 
@@ -49,10 +49,10 @@ def test_the_result_has_a_row_for_each_document(compared, themed):
     for view in compared.encoders:
         assert view.map.shape == (n, 2) and view.graph.indices.shape == (n, 8)
         assert np.isfinite(view.map).all()
-    assert [(o.first, o.second) for o in compared.overlaps] == [
+    assert [(o.first, o.second) for o in compared.neighbor_overlaps] == [
         (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)
     ]  # fmt: skip
-    assert len(compared.moves) == 6 * 5
+    assert len(compared.moved) == 6 * 5
     assert compared.versions["numpy"] == np.__version__
     assert compared.settings["encoders"] == list(compared.names)
     assert compared.encoders[1].dimensions == 16 and np.isnan(compared.encoders[1].seconds)
@@ -60,7 +60,7 @@ def test_the_result_has_a_row_for_each_document(compared, themed):
     decided = {d.name: d.value for d in compared.decisions}
     assert (decided["empty"], decided["duplicates"], decided["languages"]) == (2, 2, ["en"])
     assert "given" in decided
-    pd.testing.assert_frame_equal(compared.differences, difference_table(compared))
+    pd.testing.assert_frame_equal(compared.to_frame(), compared.scores)
     scores = compared.scores.dropna()
     assert (scores["low"] <= scores["value"]).all() and (scores["value"] <= scores["high"]).all()
     assert set(scores["measure"]) == {
@@ -111,9 +111,11 @@ def test_the_order_of_the_rows_does_not_matter(themed, noise):
     corpus, vectors = themed
     order = np.random.default_rng(3).permutation(len(corpus))
     turned = corpus.take(order)
-    first = compare(corpus, {"w": WordCounts(), "n": noise, "t": vectors}, "label", **QUICK)
-    second = compare(
-        turned, {"w": WordCounts(), "n": noise[order], "t": vectors[order]}, "label", **QUICK
+    first = compare_encoders(
+        {"w": WordCounts(), "n": noise, "t": vectors}, corpus, "label", **QUICK
+    )
+    second = compare_encoders(
+        {"w": WordCounts(), "n": noise[order], "t": vectors[order]}, turned, "label", **QUICK
     )
     assert_same(first, second)
 
@@ -121,7 +123,9 @@ def test_the_order_of_the_rows_does_not_matter(themed, noise):
 def test_the_same_seed_gives_the_same_for_any_number_of_threads(themed):
     corpus, vectors = themed
     encoders = {"words": WordCounts(), "themes": vectors}
-    first, *others = with_threads(lambda: compare(corpus, encoders, **QUICK, random_state=5))
+    first, *others = with_threads(
+        lambda: compare_encoders(encoders, corpus, **QUICK, random_state=5)
+    )
     for second in others:
         assert_same(first, second)
     assert first.settings["seed"] == 5
@@ -129,7 +133,7 @@ def test_the_same_seed_gives_the_same_for_any_number_of_threads(themed):
 
 def test_without_labels_topics_of_the_last_encoder_colour_the_maps(themed):
     corpus, vectors = themed
-    result = compare(corpus, {"words": WordCounts(), "themes": vectors}, **QUICK)
+    result = compare_encoders({"words": WordCounts(), "themes": vectors}, corpus, **QUICK)
     assert result.grouped_by == "topics by themes"
     assert len(result.group_names) >= 3
     named = " ".join(result.group_names)
@@ -144,7 +148,7 @@ def test_without_labels_topics_of_the_last_encoder_colour_the_maps(themed):
     }  # fmt: skip
     assert set(result.per_document) == {"trustworthiness", "continuity"}
     # Topics of a sparse encoder.
-    result = compare(corpus, {"themes": vectors, "words": WordCounts()}, **QUICK)
+    result = compare_encoders({"themes": vectors, "words": WordCounts()}, corpus, **QUICK)
     assert result.grouped_by == "topics by words" and len(result.group_names) >= 2
 
 
@@ -153,12 +157,12 @@ def test_texts_that_an_encoder_does_not_know(themed):
     vectors = vectors.copy()
     gone = corpus.distinct().first_rows[[2, 40]]
     vectors[np.isin(corpus.distinct().of_row, [2, 40])] = 0
-    result = compare(corpus, {"themes": vectors, "words": WordCounts()}, "label", **QUICK)
+    result = compare_encoders({"themes": vectors, "words": WordCounts()}, corpus, "label", **QUICK)
     assert len(gone) == 2 and np.isfinite(result.encoders[0].map).all()
     np.testing.assert_array_equal(np.flatnonzero(~result.encoders[0].has_neighbors), [2, 40])
     assert result.per_document["knn_accuracy"][0, [2, 40]].tolist() == [0, 0]
-    assert result.overlaps[0].jaccard[[2, 40]].tolist() == [0, 0]
-    assert not {2, 40} & {move.document for move in result.moves}
+    assert result.neighbor_overlaps[0].jaccard[[2, 40]].tolist() == [0, 0]
+    assert not {2, 40} & {*result.moved["document"]}
     assert np.isnan(result.per_document["trustworthiness"][:, [2, 40]]).all()
     assert any(d.name == "no_vector" and d.value == 2 for d in result.decisions)
 
@@ -169,7 +173,7 @@ def test_documents_without_label_are_in_no_score_by_label(themed):
     labels[:20] = None
     labels[-4] = labels[-1] = None  # rows that repeat two of these
     labels[30] = "rare"
-    result = compare(corpus, {"words": WordCounts(), "themes": vectors}, labels, **QUICK)
+    result = compare_encoders({"words": WordCounts(), "themes": vectors}, corpus, labels, **QUICK)
     n = len(result.groups)
     assert (result.groups < 0).sum() == 20
     assert value(result, "words", "knn_accuracy")["n"] == n - 21
@@ -183,14 +187,17 @@ def test_bad_input(themed):
     both = {"words": WordCounts(), "themes": vectors}
     few = Corpus.of(["a b", "b c", "c d", "a b", "d e"])
     with refuses("corpus"):
-        compare(few, ["tfidf", "lsa"])
+        compare_encoders(["tfidf", "lsa"], few)
     for parameter, bad in {
         "k": 1, "n_resamples": 0.5, "labels": np.full(len(corpus), "one")
     }.items():  # fmt: skip
         with refuses(parameter):
-            compare(corpus, both, **{parameter: bad})
+            compare_encoders(both, corpus, **{parameter: bad})
     with pytest.raises(InputError, match="no text"):
-        compare([None, " "], both)
+        compare_encoders(both, [None, " "])
+    with refuses("encoders") as caught:
+        compare_encoders(corpus, both)
+    assert "compare_encoders(encoders, corpus)" in str(caught.value)
 
 
 def test_an_encoder_that_is_not_there_is_told_before_any_encodes(themed, tmp_path):
@@ -200,7 +207,7 @@ def test_an_encoder_that_is_not_there_is_told_before_any_encodes(themed, tmp_pat
 
     missing = str(tmp_path / "nothing")
     with pytest.raises(ModelLoadError, match="nothing"):
-        compare(themed[0], {"never": Never(), "missing": missing}, k=8)
+        compare_encoders({"never": Never(), "missing": missing}, themed[0], k=8)
 
 
 def grouped(texts, labels):
@@ -244,8 +251,8 @@ def test_how_labels_are_read():
 def test_groups_without_terms_are_named_by_a_text():
     texts = [f"{a} {b}" for a in ("the", "and", "of", "to", "in") for b in range(100, 130)]
     vectors = np.repeat(np.eye(2), 75, axis=0) + np.random.default_rng(0).normal(0, 0.1, (150, 2))
-    result = compare(
-        Corpus(texts), {"a": vectors, "b": vectors}, k=5, n_resamples=20, languages="en"
+    result = compare_encoders(
+        {"a": vectors, "b": vectors}, Corpus(texts), k=5, n_resamples=20, languages="en"
     )
     assert len(result.group_names) >= 2
     for group, name in enumerate(result.group_names):

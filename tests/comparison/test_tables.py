@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from embedtopics.comparison import difference_table, move_table, overlap_table, score_table
 from embedtopics.comparison._maps import displacement
 from embedtopics.comparison._tables import compare_neighbors, find_moves, real_neighbors
 from embedtopics.evaluation._bootstrap import interval
@@ -11,17 +10,22 @@ from embedtopics.terms._tokens import tokenize
 
 
 def test_scores_are_tabulated(compared):
-    shown = score_table(compared)
+    shown = compared._spelled_scores()
     assert shown.index.tolist() == list(compared.names)
     row = compared.scores.query("encoder == 'noise' and measure == 'knn_accuracy'").iloc[0]
     assert shown.loc["noise", "knn_accuracy"] == (
         f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
     )
     assert shown.loc["noise", "documents_per_second"] == ""  # given, not made
+    text = compared.summary()
+    assert text.startswith("words, themes, hashed, noise: ")
+    assert shown.loc["noise", "knn_accuracy"] in text
+    assert repr(compared.encoders[1]).startswith("EncoderView('themes', ")
+    assert "mean Jaccard 0." in repr(compared.neighbor_overlaps[0])
 
 
 def test_differences_are_paired(compared):
-    found = difference_table(compared).set_index(["measure", "encoder"])
+    found = compared.differences().set_index(["measure", "encoder"])
     assert set(found["against"]) == {"words"}
     right = compared.per_document["knn_accuracy"].astype(float)
     apart = right[3] - right[0]
@@ -35,10 +39,10 @@ def test_differences_are_paired(compared):
 
 
 def test_overlaps_with_what_chance_would_give(compared):
-    found = overlap_table(compared)
+    found = compared.overlaps()
     assert len(found) == 6 and (found["n"] == len(compared.distinct)).all()
     first = found.iloc[0]
-    assert first["jaccard"] == pytest.approx(compared.overlaps[0].jaccard.mean(), abs=1e-6)
+    assert first["jaccard"] == pytest.approx(compared.neighbor_overlaps[0].jaccard.mean(), abs=1e-6)
     assert first["jaccard_low"] <= first["jaccard"] <= first["jaccard_high"]
     with_noise = found[found["second"] == "noise"]
     for name in ("jaccard", "rank_biased"):
@@ -50,9 +54,9 @@ def test_overlaps_with_what_chance_would_give(compared):
 
 
 def test_moves_are_shown_with_their_texts(compared):
-    found = move_table(compared, n_characters=20)
-    assert len(found) == len(compared.moves)
-    move, row = compared.moves[0], found.iloc[0]
+    found = compared.moves(20)
+    assert len(found) == len(compared.moved)
+    move, row = compared.moved.iloc[0], found.iloc[0]
     text = compared.corpus.texts[row["row"]]
     assert compared.distinct.of_row[row["row"]] == move.document
     assert row["text"] == text[:19].rstrip() + "…"
@@ -96,13 +100,17 @@ def counts():
 def test_the_terms_of_a_move_are_those_that_its_neighbours_share(counts):
     same = [[0, 1, 2] for _ in TEXTS]
     before, after = graph([[1, 2, 3], *same[1:]]), graph([[4, 5, 6], *same[1:]])
-    (move,) = find_moves([before, after], compare_neighbors([before, after]), counts, 1)
+    (move,) = find_moves(
+        [before, after], compare_neighbors([before, after]), counts, 1
+    ).itertuples()
     assert (move.document, move.first, move.second, move.jaccard) == (0, 0, 1, 0.0)
     # "referee" and "vote" are held by one neighbour each.
     assert set(move.gained) == {"tax", "budget"} and set(move.lost) == {"goal", "match"}
     # Neighbours that stay say nothing of the change.
     before, after = graph([[1, 2, 4], *same[1:]]), graph([[5, 6, 4], *same[1:]])
-    (move,) = find_moves([before, after], compare_neighbors([before, after]), counts, 1)
+    (move,) = find_moves(
+        [before, after], compare_neighbors([before, after]), counts, 1
+    ).itertuples()
     assert set(move.gained) == {"tax", "budget"} and set(move.lost) == {"goal", "match"}
     assert move.jaccard == pytest.approx(0.2)
 
@@ -118,7 +126,7 @@ def test_the_least_overlap_comes_first_and_then_what_both_are_sure_of(counts):
     second[5], second[6], second[7] = 0.9, 0.8, 0.7
     graphs = [graph(lists, first), graph(others, second)]
     moves = find_moves(graphs, compare_neighbors(graphs), counts, 4)
-    assert [move.document for move in moves] == [6, 7, 5, 4]
+    assert moves["document"].tolist() == [6, 7, 5, 4]
 
 
 def test_documents_that_keep_their_neighbours_or_have_none_do_not_move(counts):
@@ -127,10 +135,10 @@ def test_documents_that_keep_their_neighbours_or_have_none_do_not_move(counts):
     similarities[0] = 0
     graphs = [graph(lists, similarities), graph(others)]
     moves = find_moves(graphs, compare_neighbors(graphs), counts, 8)
-    assert 0 not in [move.document for move in moves] and len(moves) == 7
-    assert find_moves(graphs, compare_neighbors(graphs), counts, 0) == ()
+    assert 0 not in moves["document"].tolist() and len(moves) == 7
+    assert find_moves(graphs, compare_neighbors(graphs), counts, 0).empty
     same = [[0, 1, 2] for _ in TEXTS[2:]]
     before = graph([[1, 2, 3], [0, 2, 3], *same])
     after = graph([[4, 5, 6], [3, 2, 0], *same])  # the second has the same, in another order
     moves = find_moves([before, after], compare_neighbors([before, after]), counts, 5)
-    assert [move.document for move in moves] == [0]
+    assert moves["document"].tolist() == [0]

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 import embedtopics as et
 from embedtopics import SentenceEncoder, TextClassifier
-from embedtopics.comparison import compare
+from embedtopics.comparison import compare_encoders
 from embedtopics.encoders import (
     CachedEncoder,
     FastTextEncoder,
@@ -105,7 +105,7 @@ def test_search(encoder, toy, tmp_path):
 
 @every
 def test_comparison(encoder, toy):
-    comparison = compare(toy[0], {"it": encoder, "random": "random"}, show_progress=False)
+    comparison = compare_encoders({"it": encoder, "random": "random"}, toy[0], show_progress=False)
     assert [view.name for view in comparison.encoders] == ["it", "random"]
 
 

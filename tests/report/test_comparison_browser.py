@@ -87,7 +87,7 @@ def test_a_document_stands_with_its_neighbours_in_every_list(browser, page, resu
     row = browser.ask("+document.querySelector('#largest-changes [data-row]').dataset.row")
     held = np.flatnonzero(result.distinct.of_row >= 0)
     document = int(result.distinct.of_row[held[row]])
-    assert document == result.moves[0].document
+    assert document == result.moved["document"].iloc[0]
     columns = browser.ask(
         "[...document.querySelectorAll('#document .near')].map(o => "
         "[...o.querySelectorAll('[data-row]')].map(e => +e.dataset.row))"

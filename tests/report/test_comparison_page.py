@@ -29,10 +29,12 @@ def result():
     views = list(made.encoders)
     views[1] = replace(views[1], name=NAME)
     row = int(made.distinct.of_row[0])
-    moves = (replace(made.moves[0], document=row, gained=(NASTY,)), *made.moves[1:])
+    moved = made.moved.copy()
+    moved.at[0, "document"] = row
+    moved.at[0, "gained"] = (NASTY,)
     return replace(
         made, encoders=tuple(views), group_names=(NASTY, *made.group_names[1:]), scores=scores,
-        grouped_by=NASTY, moves=moves, decisions=(Decision("encoder", "x", 1, f"Seen {NASTY}"),),
+        grouped_by=NASTY, moved=moved, decisions=(Decision("encoder", "x", 1, f"Seen {NASTY}"),),
         settings={"k": NASTY},
     )  # fmt: skip
 
@@ -114,7 +116,7 @@ def test_differences_stand_with_their_intervals():
          ("silhouette", "encoder 1", "encoder 0", 0.2, 0.1, 0.3, 300)],  # compares no encoders
         columns=["measure", "encoder", "against", "difference", "low", "high", "n"],
     )  # fmt: skip
-    made = comparison_html(replace(result, differences=frame))
+    made = comparison_html(replace(result, gains=frame))
     head, row = cells(made, "is-it-better")
     assert head[1:] == ["<bdi>encoder 1</bdi>", "<bdi>encoder 2</bdi>"]
     assert row == [
@@ -129,7 +131,9 @@ def test_overlaps_stand_beside_chance(result):
     n = len(result.distinct)
     jaccard = np.linspace(0.0, 1.0, n, dtype=np.float32)
     overlap = Overlap(0, 2, jaccard, (jaccard / 2).astype(np.float32))
-    head, row = cells(comparison_html(replace(result, overlaps=(overlap,))), "neighbours-in-common")
+    head, row = cells(
+        comparison_html(replace(result, neighbor_overlaps=(overlap,))), "neighbours-in-common"
+    )
     assert head[1:5] == ["Jaccard", "by chance", "Rank-biased overlap", "by chance"]
     assert row[0] == "<bdi>encoder 0</bdi> &ndash; <bdi>encoder 2</bdi>"
     by_chance = [f"{value:.3f}" for value in chance_overlap(n, 6)]
@@ -142,10 +146,10 @@ def test_moves_name_their_document_terms_and_overlap(page, result):
     rows = [int(row) for row in re.findall(r'data-row="(\d+)"', body)]
     held = np.flatnonzero(result.distinct.of_row >= 0)
     documents = result.distinct.of_row[held[rows]].tolist()
-    assert documents == [move.document for move in result.moves]
+    assert documents == result.moved["document"].tolist()
     assert body.count("<details") == 3 and body.count("<details open>") == 1
-    assert body.count(">10%</span>") == len(result.moves)
-    assert body.count("<bdi>engine line</bdi>") == len(result.moves) - 1
+    assert body.count(">10%</span>") == len(result.moved)
+    assert body.count("<bdi>engine line</bdi>") == len(result.moved) - 1
 
 
 def test_summary_counts_and_the_title_are_there(page, result):
@@ -164,5 +168,5 @@ def test_few_documents_and_encoders_have_a_page(n_encoders):
     assert len(about(page)["panels"]) == n_encoders
     assert ('<section id="neighbours-in-common">' in page) == (n_encoders > 1)
     still = replace(made.encoders[0], map=np.ones((3, 2), dtype=np.float32))  # all in one place
-    alone = replace(made, encoders=(still,), overlaps=(), moves=())
+    alone = replace(made, encoders=(still,), neighbor_overlaps=(), moved=made.moved.head(0))
     assert '"span":[1,1]' in comparison_html(alone)

@@ -168,7 +168,6 @@ def extend(
     """Add documents to a results folder, assign them to its topics, and report new themes."""
     from embedtopics.corpus._corpus import Corpus
     from embedtopics.topics.growing._extend import extend as extend_result
-    from embedtopics.topics.growing._novelty import adopt as adopted
 
     target = results if out is None else out
     before = show.read_results_folder(results)
@@ -184,18 +183,19 @@ def extend(
             roles[role] = name
     columns_of = (roles["text"], id, roles["time"], roles["group"])
     added = Corpus.from_file(file, *columns_of, encoding=encoding)
-    extension = extend_result(before, added, encoder=encoder)
-    result = adopted(extension) if adopt else extension.result
+    extension = extend_result(before, added, adopt=adopt, encoder=encoder)
+    result = extension.result
     show.write_results_folder(result, target)
     show.print_topics(result)
-    typer.echo(f"\n{show.printable(str(extension))}")
+    typer.echo(f"\n{show.printable(extension.summary())}")
     if extension.is_alarming:
         typer.echo("This is more than chance explains: the topics no longer cover all themes.")
-    for theme in extension.candidates:
-        terms = ", ".join(theme.keywords[:6])
-        near = f", nearest to topic {theme.nearest_topic}" if theme.nearest_topic >= 0 else ""
-        typer.echo(f"  {theme.size:,} texts: {show.printable(terms)}{near}")
-    if extension.candidates and not adopt:
+    for candidate in extension.to_frame().to_dict("records"):
+        terms = ", ".join(candidate["terms"][:6])
+        nearest = candidate["nearest_topic"]
+        near = f", nearest to topic {nearest}" if nearest >= 0 else ""
+        typer.echo(f"  {candidate['size']:,} texts: {show.printable(terms)}{near}")
+    if len(extension.candidates) and not adopt:
         typer.echo("next: --adopt makes topics of these groups")
     typer.echo(f"\nwritten to {show.printable(str(target))}")
 

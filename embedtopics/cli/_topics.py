@@ -107,7 +107,7 @@ def _find_topics(
         if sample is None:
             result = model.fit(corpus).result_
         else:
-            assignment = fit_sample(corpus, sample, model=model)
+            assignment = fit_sample(model, corpus, sample)
             result, rows = assignment.result, assignment.to_frame()
     if n_replicates and result.topics and rows is None:
         result = with_stability(result, n_replicates)

@@ -3,6 +3,7 @@
 from embedtopics._utils.public import attach
 
 MOVED = {
+    "adopt": "et.topics.extend(result, corpus, adopt=True).result",
     "TopicModel": "et.TopicModel",
     "at_resolution": "et.topics.recluster",
     "inspect_corpus": "et.topics.inspect",

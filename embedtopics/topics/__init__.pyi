@@ -29,7 +29,6 @@ from .editing._regroup import reduce_outliers as reduce_outliers
 from .editing._regroup import remove as remove
 from .editing._regroup import split as split
 from .growing._extend import extend as extend
-from .growing._novelty import adopt as adopt
 from .growing._sample import fit_sample as fit_sample
 from .naming._names import keywords as keywords
 from .naming._names import name_topics as name_topics

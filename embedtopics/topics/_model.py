@@ -42,11 +42,11 @@ from embedtopics.terms.results import WordRules
 from embedtopics.topics._clusters import Resolution
 from embedtopics.topics._describe import TermSettings, custom_weighting, describe_weighting
 from embedtopics.topics._pipeline import Stages, fit_topics
-from embedtopics.topics._propagation import Assignment, assign, checked_coverage, known_documents
+from embedtopics.topics._propagation import assign, checked_coverage, known_documents
 from embedtopics.topics._storage import as_json
 from embedtopics.topics._vectors import encoder_of_fit
 from embedtopics.topics.constraints._apply import Constraint
-from embedtopics.topics.results import TopicResult
+from embedtopics.topics.results import Assignment, TopicResult
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 RESTORED = (

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, vstack
 
 from embedtopics._utils.checks import is_number
+from embedtopics._utils.fitted import FittedTopics, fitted_encoder, result_of
 from embedtopics._utils.machine import in_parts
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus._corpus import Corpus
@@ -29,7 +30,7 @@ from embedtopics.protocols import (
 )
 from embedtopics.topics._clusters import ClusterCut
 from embedtopics.topics._vectors import encode_documents, encoder_of_fit, given_vectors
-from embedtopics.topics.results import Reason, TopicConstraints, TopicResult
+from embedtopics.topics.results import Assignment, Reason, TopicConstraints, TopicResult
 
 NOWHERE = -2
 """Label of documents that absorb propagated mass without a topic."""
@@ -338,29 +339,9 @@ def checked_coverage(coverage: float | str) -> float | str:
 QUERIES_AT_ONCE = 4096
 
 
-@dataclass(frozen=True, eq=False)
-class Assignment:
-    """Topics of some texts.
-
-    Parameters
-    ----------
-    labels : int32 ndarray of shape (n_texts,)
-        Topic of each text, -1 for none.
-    memberships : csr_matrix of float32, shape (n_texts, n_topics)
-        Share of each topic in each text.
-    novelty : float32 ndarray of shape (n_texts,)
-        Share of the fitted documents that are nearer to their neighbors than the text is to its
-        own: near 1 for new subjects, NaN for empty texts.
-    """
-
-    labels: Int32Array
-    memberships: csr_matrix
-    novelty: FloatArray
-
-
 def assign(
-    result: TopicResult,
-    texts: Any,
+    result: FittedTopics,
+    corpus: Any,
     *,
     embeddings: npt.ArrayLike | None = None,
     encoder: Encoder | str | None = None,
@@ -375,13 +356,14 @@ def assign(
 
     Parameters
     ----------
-    result : TopicResult
-    texts : Corpus or anything that `Corpus.of` takes
+    result : TopicResult or fitted TopicModel
+    corpus : Corpus or anything that `Corpus` takes
+        The texts.
     embeddings : array_like of shape (n_texts, n_dimensions), optional
         Vectors of the texts.
     encoder : Encoder or str, optional
-        Encodes new texts; by default the encoder of the fit, loaded again. An encoder with another
-        fingerprint is refused.
+        Encodes new texts; by default the encoder of the fit, which is loaded again for a result. An
+        encoder with another fingerprint is refused.
 
     Returns
     -------
@@ -391,8 +373,18 @@ def assign(
     ------
     InputError
         If there are new texts and no vectors of the right width for them.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=120))
+    >>> assignment = et.topics.assign(model, ["The dockers are on strike.", None])
+    >>> list(assignment.to_frame().columns)
+    ['id', 'topic', 'topic_name', 'membership', 'novelty']
     """
-    corpus = Corpus.of(texts)
+    encoder = fitted_encoder(result) if encoder is None else encoder
+    result = result_of(result)
+    corpus = Corpus.of(corpus)
     queries = corpus.distinct()
     of_fit = known_documents(result, corpus)
     seen, new = np.flatnonzero(of_fit >= 0), np.flatnonzero(of_fit < 0)
@@ -416,7 +408,13 @@ def assign(
     row_novelty = np.append(novelty, np.float32(np.nan))[of_row]
     ones = np.ones(len(rows), dtype=np.float32)
     spread = csr_matrix((ones, (rows, of_row[rows])), shape=(len(of_row), len(queries)))
-    return Assignment(row_labels, csr_matrix(spread @ memberships), row_novelty)
+    return Assignment(
+        corpus=corpus,
+        topic_names=tuple(topic.name for topic in result.topics),
+        labels=row_labels,
+        memberships=csr_matrix(spread @ memberships),
+        novelty=row_novelty,
+    )
 
 
 @dataclass(frozen=True, eq=False)

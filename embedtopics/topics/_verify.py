@@ -14,6 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_matrix
 
 from embedtopics._utils.display import spell_count
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics._utils.folders import MANIFEST, changed_files
 from embedtopics._utils.machine import package_versions
 from embedtopics.clustering.results import NOISE
@@ -52,7 +53,7 @@ class Part(NamedTuple):
 
 
 def verify(
-    study: str | Path | TopicResult,
+    result: FittedTopics | str | Path,
     corpus: Any = None,
     *,
     encoder: Encoder | str | None = None,
@@ -66,8 +67,8 @@ def verify(
 
     Parameters
     ----------
-    study : str, Path or TopicResult
-        A folder of `TopicResult.save` or of ``embedtopics topics``, or a result.
+    result : TopicResult, fitted TopicModel, str or Path
+        The study: a result, or a folder of `TopicResult.save` or of ``embedtopics topics``.
     corpus : Corpus, list of str, Series, frame or path, optional
         The texts, in the rows of the study; by default those that the folder holds.
     encoder : str or object with ``encode(texts)``, optional
@@ -87,20 +88,22 @@ def verify(
 
     Examples
     --------
-    >>> texts = [f"{'apple pie' if i < 20 else 'train station'} {i}" for i in range(40)]
-    >>> verify(TopicModel("tfidf").fit(texts).result_).is_same
-    True
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=120))
+    >>> et.topics.verify(model)
+    Verification(it comes out again)
     """
-    saved = study if isinstance(study, TopicResult) else TopicResult.load(study)
+    folder = Path(result) if isinstance(result, str | Path) else None
+    saved = result_of(result) if folder is None else TopicResult.load(folder)
     if saved.added is not None:
         expected = "a fit without texts that extend or fit_sample added"
-        raise InputError("study", expected, found=f"one with {int(saved.added.sum()):,}")
+        raise InputError("result", expected, found=f"one with {int(saved.added.sum()):,}")
     if corpus is None and saved.settings.get(TEXTS) == LEFT_OUT:
         raise InputError("corpus", "given, because the study was saved without its texts")
     rows = saved.corpus if corpus is None else Corpus.of(corpus)
     parts = [_texts(saved, rows)]
-    if not isinstance(study, TopicResult) and (Path(study) / MANIFEST).is_file():
-        edited = sorted(changed_files(study))
+    if folder is not None and (folder / MANIFEST).is_file():
+        edited = sorted(changed_files(folder))
         message = f"changed after the study was written: {', '.join(edited)}" if edited else ""
         parts.append(Part.of("files", 1, len(edited), message))
     fresh = _fitted_again(saved, rows, encoder, show_progress)
@@ -142,7 +145,7 @@ def _fitted_again(
     for stage, names in NAMED.items():
         if settings.get(stage) is not None and settings[stage] not in names:
             expected = f"a fit of stages that have a name; files do not hold the {stage}"
-            raise InputError("study", expected, found=settings[stage])
+            raise InputError("result", expected, found=settings[stage])
 
     if encoder is None and settings.get("encoder") == GIVEN:
         places = find_documents(saved.distinct.hashes, rows.hashes)

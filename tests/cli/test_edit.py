@@ -235,7 +235,7 @@ def test_documents_are_added_twice_and_the_columns_found(grown, tmp_path):
         )
         done = run("extend", results, file)
         assert done.exit_code == 0, done.output
-        assert str(expected) in done.stdout and "Farms" in done.stdout
+        assert expected.summary() in done.stdout and "Farms" in done.stdout
         after = et.TopicResult.load(results / "model")
         assert len(after.corpus) == 100 + 6 * number
         np.testing.assert_array_equal(after.labels, expected.result.labels)
@@ -254,8 +254,8 @@ def test_a_new_subject_is_told_and_adopted(grown, tmp_path):
     done = run("extend", grown, file, "--out", out)
     assert done.exit_code == 0, done.output
     assert expected.is_alarming and len(expected.candidates) == 1
-    assert str(expected) in done.stdout and "more than chance explains" in done.stdout
-    size = expected.candidates[0].size
+    assert expected.summary() in done.stdout and "more than chance explains" in done.stdout
+    size = expected.candidates["size"].iloc[0]
     assert f"{size} texts: " in done.stdout and "--adopt makes topics" in done.stdout
     assert et.TopicResult.load(grown / "model").labels.shape == (100,)  # stays as it was
     done = run("extend", grown, file, "--out", tmp_path / "more", "--adopt")

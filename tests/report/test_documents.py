@@ -55,7 +55,7 @@ def read(path):
 def test_every_format_holds_the_whole_report(result, scores, suffix, tmp_path):
     path = tmp_path / f"study{suffix}"
     card = topics.evaluate(result, n_resamples=20)
-    frame = topics.table(result)[["label", "size"]]
+    frame = topics.table(result)[["name", "size"]]
     assert report.write_report(
         result, path, evaluation=card, scores=scores, tables={"Sizes": frame}
     ) == path  # fmt: skip

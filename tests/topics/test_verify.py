@@ -107,10 +107,10 @@ def test_what_cannot_be_computed_again_is_refused(study, texts, branched):
     with refuses("corpus"):
         verify(without_texts(study))
     assert outcomes(verify(without_texts(study), texts))["texts"] == ("same bits", 0)
-    with refuses("study"):
+    with refuses("result"):
         verify(extend(branched, ["new"], embeddings=branched.embeddings[:1]).result)
     custom = replace(study, settings={**study.settings, "reducer": "Own()"})
-    with refuses("study"):
+    with refuses("result"):
         verify(custom)
     unknown = replace(study, settings={**study.settings, "encoder_settings": None})
     with refuses("encoder"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,9 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.sparse import csr_matrix, vstack
 
+from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import spell_count
+from embedtopics._utils.fitted import FittedTopics, fitted_encoder, result_of
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._dates import read_dates
@@ -46,14 +49,16 @@ from embedtopics.topics._propagation import (
 )
 from embedtopics.topics._storage import recall_hashes
 from embedtopics.topics.growing._novelty import (
-    Extension,
+    Candidate,
+    adopt_candidates,
     chance_of,
     expected_outside,
     find_candidates,
     redescribed,
+    tabulate,
 )
 from embedtopics.topics.naming._score_labels import rescored
-from embedtopics.topics.results import Edit, Reason, TopicResult
+from embedtopics.topics.results import Edit, Extension, Reason, TopicResult
 
 DOCUMENTS_TO_MEASURE = 200
 """Documents of the sample that measures the recall of a graph."""
@@ -63,9 +68,10 @@ SAME = 1 - 1e-6
 
 
 def extend(
-    result: TopicResult,
+    result: FittedTopics,
     corpus: Any,
     *,
+    adopt: bool | Sequence[int] | pd.DataFrame = False,
     embeddings: npt.ArrayLike | None = None,
     encoder: Encoder | str | None = None,
     update_terms: bool = True,
@@ -74,17 +80,22 @@ def extend(
 
     Present documents keep their topics, shares, positions and neighbors, bit for bit. A new
     document gets the topic of `assign` and a position among its neighbors; a repeated text weighs
-    more. `adopt` makes topics of new groups outside the topics.
+    more. With `adopt`, groups of added documents outside the topics become topics: they get the
+    next ids, the other topics keep their ids and names, and the terms of all topics are weighted
+    again.
 
     Parameters
     ----------
-    result : TopicResult
-    corpus : Corpus or anything that `Corpus.of` takes
+    result : TopicResult or fitted TopicModel
+    corpus : Corpus or anything that `Corpus` takes
         Rows to add. Columns are aligned by name; those of time and group by their role.
+    adopt : bool, sequence of int, or DataFrame
+        Groups of added documents that become topics: True for all of them, or rows of `to_frame` of
+        the extension without `adopt`, by their numbers or as a part of that table.
     embeddings : array_like of shape (n_rows, n_dimensions), optional
         Vectors of these rows.
     encoder : Encoder or str, optional
-        Encodes these rows; by default the encoder of the fit, loaded again.
+        Encodes these rows; by default the encoder of the fit, loaded again for a result.
     update_terms : bool
         Whether to count terms and choose keywords again, and the names of topics that get new
         texts. False takes less than half of the time.
@@ -92,18 +103,32 @@ def extend(
     Returns
     -------
     Extension
-        The new result, the share of new documents outside the topics, and candidates for topics.
+        The new result, the share of new documents outside the topics, and the groups that may be
+        topics.
 
     Raises
     ------
     InputError
-        If no row has text, vectors are missing or of another encoder, or columns cannot be joined.
+        If no row has text, vectors are missing or of another encoder, columns cannot be joined, or
+        there is no such group to adopt.
 
     Notes
     -----
     The recall of the graph falls with the share of new documents. Fit again when a quarter of the
     documents is new.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=120))
+    >>> extension = et.topics.extend(model, ["The dockers are still on strike."])
+    >>> extension
+    Extension(1 new document, 0 candidate topics, 0 adopted)
+    >>> len(extension.result.corpus)
+    121
     """
+    encoder = fitted_encoder(result) if encoder is None else encoder
+    result = result_of(result)
     added = Corpus.of(corpus)
     require_text(added)
 
@@ -138,6 +163,9 @@ def extend(
         )
         grown = dataclasses.replace(grown, topics=tuple(resized))
 
+    groups = find_candidates(grown) if n_new else ()
+    places = _places_to_adopt(adopt, len(groups))
+
     extension = Extension(
         result=grown,
         documents=merged.new,
@@ -146,9 +174,39 @@ def extend(
         outside=outside,
         expected=expected,
         p_value=chance_of(n_outside, n_new, expected, n_fitted),
-        candidates=find_candidates(grown) if n_new else (),
+        candidates=tabulate(grown, groups, [NOISE] * len(groups)),
     )
-    return dataclasses.replace(extension, result=_recorded(grown, extension, len(added)))
+    extension = dataclasses.replace(extension, result=_recorded(grown, extension, len(added)))
+    return _with_adopted(extension, groups, places)
+
+
+def _places_to_adopt(adopt: Any, n_groups: int) -> list[int]:
+    """Return the numbers of the groups to adopt, ascending."""
+    if isinstance(adopt, bool):
+        return list(range(n_groups)) if adopt else []
+    numbers = list(adopt.index) if isinstance(adopt, pd.DataFrame) else list(adopt)
+    for number in numbers:
+        if not is_whole(number) or not 0 <= number < n_groups:
+            there = f"0 to {n_groups - 1}" if n_groups else "there are none"
+            raise InputError("adopt", f"True, False or numbers of groups ({there})", number)
+    return sorted({int(number) for number in numbers})
+
+
+def _with_adopted(
+    extension: Extension, groups: Sequence[Candidate], places: Sequence[int]
+) -> Extension:
+    """Return the extension with topics made of the groups at some places."""
+    if not places:
+        return extension
+    before = extension.result
+    topic_ids = [NOISE] * len(groups)
+    for topic, place in enumerate(places, start=before.n_topics):
+        topic_ids[place] = topic
+
+    adopted = adopt_candidates(before, [groups[place] for place in places])
+    return dataclasses.replace(
+        extension, result=adopted, candidates=tabulate(before, groups, topic_ids)
+    )
 
 
 def _grown(
@@ -242,7 +300,7 @@ def count_known_terms(result: TopicResult, tokens: TokenStream) -> csr_matrix:
 def _recorded(grown: TopicResult, extension: Extension, n_rows: int) -> TopicResult:
     """Return the result with the extension in its history and decisions."""
     n_new = len(extension.documents)
-    message = f"{spell_count(n_rows, 'row was', 'rows were')} added: {extension}"
+    message = f"{spell_count(n_rows, 'row was', 'rows were')} added: {extension.summary()}"
     figures = {"n_rows": n_rows, "n_new": n_new, "n_known": extension.n_known}
     # A remark, because replay would need the documents.
     edit = Edit("note", figures, message, (), tuple(range(grown.n_topics)))

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.sparse import csr_matrix
 from scipy.special import betaln, gammaln
 
-from embedtopics._utils.display import Displayed, excerpt, spell_count
+from embedtopics._utils.display import excerpt
 from embedtopics.clustering._resolution import FEWEST, FINER, automatic_min_cluster_size
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
@@ -22,11 +22,7 @@ from embedtopics.topics._relabel import carry_names, keep_labels, with_own_share
 from embedtopics.topics._support import uninformative_topics
 from embedtopics.topics._vectors import centroids, cosines, tightness
 from embedtopics.topics.naming._score_labels import rescored
-from embedtopics.topics.results import Edit, Reason, Topic, TopicResult
-
-SIGNIFICANT = 0.01
-"""Significance level for more documents outside the topics, and for larger groups than in the
-fit."""
+from embedtopics.topics.results import SIGNIFICANT, Edit, Reason, Topic, TopicResult
 
 LOOSEST = 0.25
 """Largest share of topics that may be looser than a candidate."""
@@ -42,70 +38,20 @@ DIGITS = 6
 class Candidate:
     """A group of added documents outside the topics that may be a new topic.
 
-    `before` counts documents of the fit in the group, `similarity` is the mean cosine of its
-    documents, `topic_similarity` the cosine with the nearest topic.
+    `documents` are positions among the distinct texts, the most central first, and
+    `representatives` of rows. `n_before` counts documents of the fit in the group, `similarity` is
+    the mean cosine of its documents, `topic_similarity` the cosine with the nearest topic.
     """
 
-    label: str
+    name: str
     size: int
     keywords: tuple[str, ...]
     documents: tuple[int, ...]
     representatives: tuple[int, ...]
-    before: int
+    n_before: int
     similarity: float
     nearest_topic: int
     topic_similarity: float
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Extension(Displayed):
-    """A result with added documents, and their novelty.
-
-    `documents` and `novelty` are (n_new,); `outside` is the share of new documents outside the
-    topics, `expected` that of the fit, `p_value` the chance of a difference as large.
-    """
-
-    result: TopicResult
-    documents: Int64Array
-    n_known: int
-    novelty: FloatArray
-    outside: float
-    expected: float
-    p_value: float
-    candidates: tuple[Candidate, ...] = ()
-
-    @property
-    def is_alarming(self) -> bool:
-        """Whether more documents are outside the topics than chance explains (p below 0.01)."""
-        return self.p_value < SIGNIFICANT
-
-    def __str__(self) -> str:
-        return self._summary()
-
-    def _summary(self) -> str:
-        """Return the outcome in one or two sentences."""
-        n_new = len(self.documents)
-        text = spell_count(n_new, "new document; ", "new documents; ")
-        text += f"{spell_count(self.n_known, 'row repeats', 'rows repeat')} a present text."
-        if n_new:
-            text += f" {self.outside:.1%} of the new documents are in no topic; "
-            text += f"{self.expected:.1%} were expected (p = {self.p_value:.2g})."
-        if self.candidates:
-            listed = "; ".join(f"{one.label} ({one.size:,})" for one in self.candidates)
-            text += f" Candidates for new topics: {listed}."
-        return text
-
-    def to_frame(self) -> pd.DataFrame:
-        """Tabulate the candidates with their terms, nearest topics and examples."""
-        texts = self.result.corpus.texts
-        names = ["label", "size", "keywords", "before", "similarity"]
-        names += ["nearest_topic", "topic_similarity"]
-        rows = [
-            {name: getattr(one, name) for name in names}
-            | {"examples": [excerpt(texts[row]) for row in one.representatives]}
-            for one in self.candidates
-        ]
-        return pd.DataFrame(rows, columns=[*names, "examples"])
 
 
 def expected_outside(result: TopicResult) -> tuple[float, int]:
@@ -226,12 +172,12 @@ def _described(
         nearest = int(similar[group].argmax()) if n_topics else NOISE
         candidates.append(
             Candidate(
-                label=topic.name,
+                name=topic.name,
                 size=topic.size,
                 keywords=topic.keywords,
                 documents=tuple(members[order].tolist()),
                 representatives=topic.representatives,
-                before=int(n_before[group]),
+                n_before=int(n_before[group]),
                 similarity=float(tight[group]),
                 nearest_topic=nearest,
                 topic_similarity=float(similar[group, nearest]) if n_topics else float("nan"),
@@ -251,21 +197,37 @@ def redescribed(
     return dataclasses.replace(result, topics=topics, topic_terms=topic_terms)
 
 
-def adopt(extension: Extension) -> TopicResult:
-    """Make topics of the candidates of an extension.
+def tabulate(
+    result: TopicResult, candidates: Sequence[Candidate], topic_ids: Sequence[int]
+) -> pd.DataFrame:
+    """Return a row for each candidate, with the id of its topic, or -1; see `Extension`."""
+    texts = result.corpus.texts
+    columns = {
+        "topic": np.array(topic_ids, dtype=np.int64),
+        "name": [group.name for group in candidates],
+        "size": np.array([group.size for group in candidates], dtype=np.int64),
+        "terms": [list(group.keywords) for group in candidates],
+        "n_before": np.array([group.n_before for group in candidates], dtype=np.int64),
+        "similarity": np.array([group.similarity for group in candidates], dtype=np.float64),
+        "nearest_topic": np.array([group.nearest_topic for group in candidates], dtype=np.int64),
+        "topic_similarity": np.array(
+            [group.topic_similarity for group in candidates], dtype=np.float64
+        ),
+        "examples": [
+            [excerpt(texts[row]) for row in group.representatives] for group in candidates
+        ],
+        "representatives": [list(group.representatives) for group in candidates],
+        "documents": [list(group.documents) for group in candidates],
+    }
+    return pd.DataFrame(columns)
 
-    New topics get the next ids; the others keep their ids and names. The terms of all topics are
-    weighted again. The documents of the new topics count when further texts are assigned.
 
-    Parameters
-    ----------
-    extension : Extension
+def adopt_candidates(result: TopicResult, candidates: Sequence[Candidate]) -> TopicResult:
+    """Make topics of candidates, with the next ids; the others keep their ids and names.
 
-    Returns
-    -------
-    TopicResult
+    The terms of all topics are weighted again. The documents of the new topics count when further
+    texts are assigned.
     """
-    result, candidates = extension.result, extension.candidates
     if not candidates:
         return result
     assert result.added is not None

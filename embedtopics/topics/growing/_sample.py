@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 from embedtopics._utils.checks import checked_count, resolve_seed
-from embedtopics._utils.display import Displayed, progress_bar, spell_count
+from embedtopics._utils.display import progress_bar, spell_count
 from embedtopics.clustering._resolution import FEWEST
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._alignment import align_frame
@@ -24,7 +24,7 @@ from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
-from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.results import Decision
 from embedtopics.topics._model import TopicModel
 from embedtopics.topics._propagation import FAR, assign, closeness, find_documents, judge
@@ -33,8 +33,8 @@ from embedtopics.topics._resolution import adjusted_rand, recluster
 from embedtopics.topics._vectors import encode_documents, given_vectors
 from embedtopics.topics.constraints._kinds import ManualLabels, PartialLabels
 from embedtopics.topics.growing._extend import extend
-from embedtopics.topics.growing._novelty import LOOSEST, Extension, adopt, find_candidates
-from embedtopics.topics.results import NO_TOPIC, TopicResult
+from embedtopics.topics.growing._novelty import LOOSEST, adopt_candidates, find_candidates
+from embedtopics.topics.results import Extension, SampleFit, TopicResult
 
 SHARD = 20_000
 """Documents that are encoded and assigned together."""
@@ -49,63 +49,11 @@ MOST_CHECKED, FEWEST_CHECKED = 20_000, 200
 _NOT_LETTERS = re.compile(r"[\W\d_]+")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SampleFit(Displayed):
-    """Topics of a sample, and the topic of every row.
-
-    Parameters
-    ----------
-    corpus : Corpus
-        All rows.
-    result : TopicResult
-        Result of the sample, and of the documents of topics from outside the sample.
-    labels : int32 ndarray of shape (n_rows,)
-        Topic of each row, -1 for none.
-    memberships : float32 ndarray of shape (n_rows,)
-        Share of that topic in the row; 0 without a topic.
-    novelty : float32 ndarray of shape (n_rows,)
-        As in `Assignment`; NaN for rows without text.
-    in_sample : bool ndarray of shape (n_rows,)
-    n_adopted : int
-        Number of topics from outside the sample; they are the last ones.
-    agreement : float
-        Adjusted Rand index with a fit of a second sample, on its documents; NaN if too few rows
-        are left for one.
-    """
-
-    corpus: Corpus
-    result: TopicResult
-    labels: Int32Array
-    memberships: FloatArray
-    novelty: FloatArray
-    in_sample: BoolArray
-    n_adopted: int
-    agreement: float
-
-    def _summary(self) -> str:
-        return (
-            f"{self.result.n_topics} topics, {self.n_adopted} of them from outside the sample; "
-            f"{np.mean(self.labels != NOISE):.0%} of {len(self.labels):,} rows in a topic"
-        )
-
-    def to_frame(self) -> pd.DataFrame:
-        """Tabulate all rows: id, topic, topic_name, membership, novelty and in_sample."""
-        names = np.array([*(topic.name for topic in self.result.topics), NO_TOPIC], dtype=object)
-        columns = {
-            "id": list(self.corpus.ids),
-            "topic": self.labels,
-            "topic_name": names[self.labels],
-        }
-        for name in ("memberships", "novelty", "in_sample"):
-            columns[name.removesuffix("s")] = getattr(self, name)
-        return pd.DataFrame(columns, index=self.corpus.index)
-
-
 def fit_sample(
-    source: Any,
-    n: int = 200_000,
+    model: TopicModel,
+    corpus: Any,
+    n_documents: int = 200_000,
     *,
-    model: TopicModel | None = None,
     embeddings: npt.ArrayLike | None = None,
 ) -> SampleFit:
     """Find the topics of a sample, assign all other rows, and add topics that the sample lacks.
@@ -113,20 +61,20 @@ def fit_sample(
     The sample is systematic (Cochran 1977, "Sampling techniques", section 8): documents at equal
     steps in the order of their groups and dates, so that every group and time has its share. Texts
     that differ only in case, digits and punctuation count once. The other documents are encoded and
-    assigned in shards, which stores only their labels. Groups outside the topics become topics, as
-    with `extend` and `adopt`.
+    assigned in shards, which stores only their topics. Groups outside the topics become topics, as
+    with ``extend(..., adopt=True)``.
 
     A second sample measures how far the fit depends on the sample: it is fitted, cut into as many
     topics, and compared with the assigned topics of its documents; see the decisions.
 
     Parameters
     ----------
-    source : Corpus or anything that `Corpus.of` takes
-    n : int
-        Documents in the sample. Every other document is compared with all of them.
-    model : TopicModel, optional
-        Parameters of the fit; by default ``TopicModel()``. Its constraints cannot be labels of
+    model : TopicModel
+        Parameters of the fit; the model itself stays as it is. Its constraints cannot be labels of
         rows.
+    corpus : Corpus or anything that `Corpus` takes
+    n_documents : int
+        Documents in the sample. Every other document is compared with all of them.
     embeddings : array_like of shape (n_rows, n_dimensions), optional
         Vectors of all rows; a memory map (``np.load(file, mmap_mode="r")``) is read in parts.
 
@@ -141,27 +89,35 @@ def fit_sample(
 
     Examples
     --------
-    >>> fit = fit_sample("abstracts.parquet", 100_000)  # doctest: +SKIP
-    >>> fit.to_frame().to_parquet("topics.parquet")  # doctest: +SKIP
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4)
+    >>> fit = et.topics.fit_sample(model, et.Corpus("embedtopics:demo", limit=120), 80)
+    >>> fit.to_frame().shape
+    (120, 6)
     """
-    corpus = Corpus.of(source)
+    if not isinstance(model, TopicModel):
+        remedy = "the model comes first: et.topics.fit_sample(et.TopicModel(), corpus)"
+        raise InputError("model", "a TopicModel", model, remedy)
+    corpus = Corpus.of(corpus)
     require_text(corpus)
-    n = checked_count(n, "n", 2)
-    if isinstance(getattr(model, "constraints", None), PartialLabels | ManualLabels):
+    n_documents = checked_count(n_documents, "n_documents", 2)
+    if isinstance(model.constraints, PartialLabels | ManualLabels):
         raise InputError("constraints", "words or names, not labels of rows", model)
     if embeddings is not None:
         array: FloatArray = np.asanyarray(align_frame(embeddings, corpus, "embeddings"))
         embeddings = array
         given_vectors(embeddings, corpus, np.arange(1))  # checks the shape before the work
 
-    model = TopicModel() if model is None else clone(model)
+    model = clone(model)
     documents = corpus.distinct()
-    ordered = _ordered(corpus) if n < len(documents) else np.arange(len(documents))
+    ordered = np.arange(len(documents))
+    if n_documents < len(documents):
+        ordered = _ordered(corpus)
 
     rng = np.random.default_rng(resolve_seed(model.random_state))
-    sample = np.sort(_every_nth(ordered, n, rng))
+    sample = np.sort(_every_nth(ordered, n_documents, rng))
     others = ordered[~np.isin(ordered, sample)]
-    check = np.sort(_every_nth(others, min(MOST_CHECKED, n), rng))
+    check = np.sort(_every_nth(others, min(MOST_CHECKED, n_documents), rng))
 
     rows = np.sort(documents.first_rows[sample])
     vectors = None if embeddings is None else embeddings[rows]
@@ -335,7 +291,7 @@ def _with_novel(
         )
         for candidate, group in zip(near, groups, strict=True)
     ]
-    adopted = adopt(dataclasses.replace(grown, candidates=tuple(candidates)))
+    adopted = adopt_candidates(grown.result, candidates)
     judged = judge(adopted, np.array([vectors[document] for document in outside.tolist()]))
     is_new = judged.labels >= result.n_topics
     new = outside[is_new]

@@ -1,8 +1,11 @@
 """Results of topics: what the functions of `embedtopics.topics` take and return."""
 
+from embedtopics.topics.results._assignment import Assignment
 from embedtopics.topics.results._constraints import TopicConstraints as TopicConstraints
 from embedtopics.topics.results._edits import Edit
 from embedtopics.topics.results._edits import TopicMark as TopicMark
+from embedtopics.topics.results._growing import SIGNIFICANT as SIGNIFICANT
+from embedtopics.topics.results._growing import Extension, SampleFit
 from embedtopics.topics.results._hierarchy import TopicHierarchy
 from embedtopics.topics.results._inspection import Inspection
 from embedtopics.topics.results._mixture import Mixture
@@ -18,10 +21,13 @@ from embedtopics.topics.results._trends import TopicEffects, TopicGroups, TopicT
 from embedtopics.topics.results._verification import Verification
 
 __all__ = [
+    "Assignment",
     "Edit",
+    "Extension",
     "Inspection",
     "Mixture",
     "Reason",
+    "SampleFit",
     "Specifications",
     "Stability",
     "Topic",

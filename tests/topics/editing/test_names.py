@@ -5,7 +5,6 @@ import pytest
 
 import embedtopics as et
 from embedtopics.topics import (
-    adopt,
     concordance,
     extend,
     merge,
@@ -104,7 +103,8 @@ def test_topics_without_new_texts_keep_their_names_in_an_extension(branched, bra
     for topic in range(branched.n_topics):
         if topic != 2:
             assert grown.topics[topic].name == branched.topics[topic].name
-    assert adopt(extension).topics[0].name == branched.topics[0].name
+    adopted = extend(branched, more, adopt=True, embeddings=vectors[members]).result
+    assert adopted.topics[0].name == branched.topics[0].name
 
 
 def test_topics_are_named_by_their_labels(branched):

@@ -152,7 +152,7 @@ def test_texts_that_were_there_weigh_more(split):
     assert grown.topics[1].size == result.topics[1].size + 2
     assert grown.labels[-4:].tolist() == [1, 1, -1, -1]
     assert np.isnan(said.outside) and said.expected < 0.1 and not said.is_alarming
-    assert "0 new documents; 2 rows repeat" in str(said)
+    assert "0 new documents; 2 rows repeat" in said.summary()
 
 
 def test_the_hierarchy_holds_all_documents(split, extension):

@@ -43,20 +43,20 @@ def check_rare(fit, truth, n_rare):
 @pytest.mark.slow
 def test_a_topic_of_two_in_ten_thousand_is_found_again():
     texts, vectors, truth = planted(50_000, 10, 8)
-    check_rare(fit_sample(texts, 8_000, model=MODEL, embeddings=vectors), truth, 10)
+    check_rare(fit_sample(MODEL, texts, 8_000, embeddings=vectors), truth, 10)
 
 
 def test_a_topic_that_the_sample_lacks_is_found_among_the_rest(monkeypatch):
     texts, vectors, truth = planted(2000, 10, 4)
     rows = [*texts, None, texts[0]]
     given = np.vstack([vectors, vectors[:1], vectors[:1]])
-    fit = fit_sample(rows, 500, model=MODEL, embeddings=given)
+    fit = fit_sample(MODEL, rows, 500, embeddings=given)
     check_rare(fit, np.append(truth, [-1, truth[0]]), 10)
     assert fit.labels[-2] == -1 and fit.labels[-1] == fit.labels[0] and np.isnan(fit.novelty[-2])
     # What the sample's own result answers is what stands in the table.
     with monkeypatch.context() as patch:
         patch.setattr("embedtopics.topics.growing._sample.RAREST", 0.5)
-        plain = fit_sample(rows, 500, model=MODEL, embeddings=given)
+        plain = fit_sample(MODEL, rows, 500, embeddings=given)
     assert plain.n_adopted == 0 and len(plain.result.corpus) == 500 == plain.in_sample.sum()
     known = assign(plain.result, rows, embeddings=given)
     np.testing.assert_array_equal(known.labels, plain.labels)
@@ -68,7 +68,7 @@ def test_a_topic_that_the_sample_lacks_is_found_among_the_rest(monkeypatch):
     assert frame["topic_name"].iloc[-2] == "(no topic)" and len(frame) == 2002
     # In another order of the rows each keeps its topic.
     order = np.random.default_rng(1).permutation(len(rows))
-    moved = fit_sample([rows[i] for i in order], 500, model=MODEL, embeddings=given[order])
+    moved = fit_sample(MODEL, [rows[i] for i in order], 500, embeddings=given[order])
     np.testing.assert_array_equal(moved.labels, fit.labels[order])
 
 
@@ -93,21 +93,22 @@ def test_a_sample_has_of_each_group_and_time_what_the_collection_has():
 
 def test_everything_is_fitted_where_the_sample_would_hold_it_and_an_encoder_is_asked_in_shards():
     texts, _, truth = planted(300, 0, 3)
-    whole = fit_sample(texts, 300, model=TopicModel("tfidf", languages=[], random_state=0))
+    whole = fit_sample(TopicModel("tfidf", languages=[], random_state=0), texts, 300)
     assert whole.in_sample.all() and np.isnan(whole.agreement)
     np.testing.assert_array_equal(whole.labels, whole.result.labels)
-    part = fit_sample(texts, 150, model=TopicModel("tfidf", languages=[], random_state=0))
+    part = fit_sample(TopicModel("tfidf", languages=[], random_state=0), texts, 150)
     assert adjusted_rand_score(truth, part.labels) > 0.9
 
 
 @pytest.mark.parametrize(
     ("parameter", "wrong"),
     [
-        ("n", {"n": 1}),
+        ("n_documents", {"n_documents": 1}),
         ("embeddings", {"embeddings": np.ones((3, 2))}),
+        ("model", {"model": ["one text"]}),
         ("constraints", {"model": TopicModel(constraints=PartialLabels(["a", None]))}),
     ],
 )
 def test_what_cannot_be_is_refused_before_the_work(parameter, wrong):
     with refuses(parameter):
-        fit_sample(["one text", "another text"], **wrong)
+        fit_sample(**{"model": MODEL, "corpus": ["one text", "another text"], **wrong})

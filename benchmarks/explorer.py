@@ -20,6 +20,7 @@ from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from embedtopics import Corpus, report
 from embedtopics.clustering.results import Clustering
+from embedtopics.corpus._corpus import corpus_of_fields
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.terms._counts import count_terms
 from embedtopics.terms._stop_words import stop_words_for
@@ -164,7 +165,7 @@ def make_result(texts: list[str], *, with_texts: bool = True) -> TopicResult:
     else:
         tokens = TokenStream(np.empty(0, np.int32), np.zeros(n_documents + 1, np.int64), ())
         counts = TermCounts(csr_matrix((n_documents, 0), dtype=np.int32), (), np.empty(0, np.int8))
-        corpus = Corpus.of_fields(**{**vars(corpus), "texts": ("",) * len(corpus)})
+        corpus = corpus_of_fields(**{**vars(corpus), "texts": ("",) * len(corpus)})
     sizes = np.bincount(labels, minlength=N_TOPICS).tolist()
     return TopicResult(
         corpus=corpus,

@@ -186,7 +186,7 @@ def east_and_west() -> dict[str, Any]:
     """Return how well positions of states tell East from West at the United Nations, 1970-89."""
     frame = pd.DataFrame(_read_rows("un_general_debate/un_general_debate.jsonl.gz"))
     frame = frame[(frame["year"] < 1990) & frame["country"].isin(WEST + EAST)]
-    passages = et.Corpus(frame.reset_index(drop=True), text="text").passages(most=120)
+    passages = et.Corpus(frame.reset_index(drop=True), text="text").passages(max_words=120)
     rows = pd.DataFrame({"speech": passages.metadata["passage_of"]}).sample(frac=1, random_state=0)
     scores: dict[str, Any] = {}
     for layer, per_speech in (("middle", 3), (None, 12)):

@@ -43,7 +43,7 @@ def speeches() -> et.Corpus:
     table = pd.read_json(SPEECHES / "un_general_debate.jsonl.gz", lines=True)
     table = table[table["year"] >= 2015]
     table["text"] = table["text"].replace({r"\s+": " ", PAGE_HEADER: ""}, regex=True)
-    passages = et.Corpus(table, text="text", time="year", group="country").passages(most=120)
+    passages = et.Corpus(table, text="text", time="year", group="country").passages(max_words=120)
     return passages[::5]
 
 

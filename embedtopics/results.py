@@ -34,12 +34,12 @@ class Exported:
     Parameters
     ----------
     paths : tuple of Path
-    notes : tuple of Decision
+    decisions : tuple of Decision
         One for each kind of change, with the number of cells or the columns that it concerns.
     """
 
     paths: tuple[Path, ...]
-    notes: tuple[Decision, ...] = ()
+    decisions: tuple[Decision, ...] = ()
 
 
 def counted(stage: str, name: str, n: int, message: str) -> list[Decision]:

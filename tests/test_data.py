@@ -33,7 +33,7 @@ def test_counts_are_the_documented_ones():
 
 
 def test_holds_what_a_reader_must_survive():
-    corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
+    corpus = Corpus(demo_path(), text="text", id="id", time="date", group="source")
     documents = corpus.distinct()
     assert len(corpus) == 929
     assert (documents.of_row < 0).sum() == 1

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedtopics import Corpus
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.corpus._windows import sentence_starts, windows
 from embedtopics.errors import InputError
+from tests.factories import refuses
 
 
 def cut(text, most, overlap):
@@ -80,7 +82,7 @@ def test_passages_keep_their_rows_ids_and_metadata():
         {"text": [long, None, "Short."], "year": [1, 2, 3], "key": ["x", "y", "z"]}, index=[7, 8, 9]
     )
     corpus = Corpus(frame, text="text", id="key", group="year")
-    made = corpus.passages(most=18, overlap=6)
+    made = corpus.passages(max_words=18, max_overlap=6)
     assert made.ids == ("x#1", "x#2", "x#3", "y#1", "z#1")
     assert made.metadata["passage_of"].tolist() == ["x", "x", "x", "y", "z"]
     assert made.metadata["passage"].tolist() == [1, 2, 3, 1, 1]
@@ -90,7 +92,7 @@ def test_passages_keep_their_rows_ids_and_metadata():
         source = {"x": long, "y": "", "z": "Short."}[row.passage_of]
         assert source[row.passage_start : row.passage_stop] == text
     assert made.texts[0] == ("The first part is here. " * 3).strip()
-    assert "3 rows were cut into 5 passages" in made.notes[-1].message
+    assert "3 rows were cut into 5 passages" in made.decisions[-1].message
     assert list(frame.columns) == ["text", "year", "key"]
 
 
@@ -99,18 +101,22 @@ def test_passages_as_long_as_an_encoder_reads():
         def windows(self, texts):
             return [[(0, 3), (4, len(text))] for text in texts]
 
-    assert Corpus.of(["One two."]).passages(Reader()).texts == ("One", "two.")
+    assert as_corpus(["One two."]).passages(Reader()).texts == ("One", "two.")
 
 
 def test_bad_passages():
     corpus = Corpus({"text": ["One."], "passage": [3]}, text="text")
     with pytest.raises(InputError, match="'passage'"):  # the column is not lost
         corpus.passages()
-    for message, sizes in {
-        "at least one word": {"most": 0}, "an overlap of fewer": {"most": 4, "overlap": 4}
-    }.items():  # fmt: skip
-        with pytest.raises(InputError, match=message):
-            Corpus.of(["One two."]).passages(**sizes)
+    for parameter, sizes in {
+        "max_words": {"max_words": 0},
+        "max_overlap": {"max_words": 4, "max_overlap": 4},
+    }.items():
+        with refuses(parameter):
+            Corpus(["One two."]).passages(**sizes)
+    for name in ("max_words", "max_overlap"):
+        with refuses(name):
+            Corpus(["One two."]).passages(object(), **{name: 5})
 
 
 @pytest.mark.parametrize("part", [".", "!?", ".)", ". ", "\n", "\n ", 'a."', "« a ", "。", "x"])

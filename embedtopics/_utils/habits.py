@@ -157,6 +157,7 @@ CORPUS: Mapping[str, str] = {
     "docs": "it is corpus.texts",
     "documents": "it is corpus.texts",
     "labels": "it is corpus.group; another column is in corpus.metadata",
+    "notes": "it is corpus.decisions",
     "save": 'call corpus.to_frame().to_parquet("corpus.parquet")',
     "sents": "call corpus.passages()",
     "split": "call corpus.passages()",

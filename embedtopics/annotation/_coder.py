@@ -30,7 +30,7 @@ from embedtopics.annotation._codebook import (
     spell_name,
 )
 from embedtopics.annotation.results import Coding
-from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.corpus._texts import harmless, replace_surrogates
 from embedtopics.errors import InputError
 from embedtopics.inference.results import PredictedLabel
@@ -150,7 +150,7 @@ class LanguageModelCoder:
         stops. A response of more than a million bytes, or of another form than that of the API, is
         a failed call.
         """
-        corpus = Corpus.of(texts)
+        corpus = as_corpus(texts)
         distinct = corpus.distinct()
         keys = [f"{a:016x}{b:016x}" for a, b in distinct.hashes.tolist()]
         questions = [

@@ -31,7 +31,7 @@ from embedtopics.annotation._journal_lines import write_lines
 from embedtopics.annotation._loop import STRATEGIES, STREAMS, TeachingLoop
 from embedtopics.annotation._state import StudyState, StudyTexts
 from embedtopics.annotation.results import AnnotatorAgreement, Stopping, StudyReport, TextToLabel
-from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.corpus._table_files import write_table
 from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.errors import InputError
@@ -153,7 +153,7 @@ class AnnotationProject(Displayed):
             "random_state": random_state,
         }
         design = StudyDesign(**chosen).checked()
-        texts = StudyTexts(Corpus.of(corpus))
+        texts = StudyTexts(as_corpus(corpus))
         if kind is not None:
             checked_choice(kind, "kind", KINDS)
 

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from embedtopics._utils.checks import resolve_seed
 from embedtopics.classification._heads import confusion_of, probabilities
-from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.corpus._texts import TEXT
 from embedtopics.errors import InputError
 from embedtopics.inference._shares import groups_of
@@ -63,7 +63,7 @@ def adjusted_shares(
     if not hasattr(classifier, "predict_proba"):
         remedy = "pass it first: adjusted_shares(classifier, corpus)"
         raise InputError("classifier", "a fitted TextClassifier", classifier, remedy)
-    read = Corpus.of(corpus)
+    read = as_corpus(corpus)
     rows = np.flatnonzero(read.status == TEXT)
     names, cells = groups_of(read.metadata.iloc[rows], by, every)
     texts = [read.texts[row] for row in rows.tolist()]

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from embedtopics.classification._heads import threshold_for
-from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.corpus._texts import TEXT
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def classify(
     threshold = -np.inf
     if max_error is not None:
         threshold = threshold_for(max_error, classifier.risk_coverage())
-    read = Corpus.of(corpus)
+    read = as_corpus(corpus)
     rows = np.flatnonzero(read.status == TEXT)
     chances = classifier.predict_proba([read.texts[row] for row in rows.tolist()])
     names, is_multilabel = classifier.classes_.tolist(), classifier.head == "multilabel"

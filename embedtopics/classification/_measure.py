@@ -17,7 +17,7 @@ from embedtopics.classification._heads import (
 )
 from embedtopics.classification._targets import read_targets
 from embedtopics.corpus._alignment import align_values
-from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._corpus import Corpus, as_corpus
 from embedtopics.corpus._texts import TEXT
 from embedtopics.encoders._cache import keys_of
 from embedtopics.errors import InputError
@@ -61,7 +61,7 @@ def measure(
     random_state: RandomState = 0,
 ) -> Measurement:
     """Measure a corpus; see `Measurement.from_classifier`, which calls it."""
-    read = Corpus.of(corpus)
+    read = as_corpus(corpus)
     seed = resolve_seed(random_state)
     unit = _units(read, units)
     predictions = predict_corpus(classifier, read, gold, seed, unit)

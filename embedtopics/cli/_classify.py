@@ -78,7 +78,7 @@ def predict(
     from embedtopics.corpus._corpus import Corpus
 
     show.check_outputs(out)
-    table = classify(TextClassifier.load(model), Corpus(file, text, id))
+    table = classify(TextClassifier.load(model), Corpus(file, text, id=id))
     show.write_outputs(out, lambda: table)
     show.say(f"{len(table):,} texts classified: {out}", soft_wrap=True)
 
@@ -239,12 +239,12 @@ def annotate(
 
     codes = None if codebook is None else _codes(codebook)
     folder = file.with_suffix(".study") if folder is None else folder
-    corpus = Corpus(file, text, id)
+    corpus = Corpus(file, text, id=id)
     with AnnotationProject(corpus, codes, folder, kind=kind, pairs=pairs, encoder=encoder) as study:
         for other in merge or ():
             show.say(f"{study.merge(other):,} new answers from {other}.", soft_wrap=True)
         server = serve(study, annotator=annotator, port=port)
-        show.print_notes([note.message for note in (*corpus.notes, *study.decisions)])
+        show.print_notes([note.message for note in (*corpus.decisions, *study.decisions)])
         show.say(f"Labels go to {folder}.", soft_wrap=True)
         show.run_server(server)
         show.say(f"{study.progress()['labelled']:,} texts are labelled.", soft_wrap=True)

@@ -168,7 +168,7 @@ def print_inspection(corpus: Corpus, inspection: Inspection, **options: bool) ->
         after = f"{spell_seconds(inspection.seconds_to_encode)} to encode ({speed}), {after}"
     rows |= {"time": f"about {after}", "memory": f"about {inspection.memory / 1e9:.1f} GB"}
     print_lines(rows, **options)
-    of_files = [note.message for note in corpus.notes if note.stage == "files"]
+    of_files = [note.message for note in corpus.decisions if note.stage == "files"]
     notes = [*of_files, *inspection.warnings]
     if inspection.is_long:
         notes.append("Most texts are long: with --passages, a text can have several topics.")

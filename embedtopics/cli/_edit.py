@@ -148,7 +148,7 @@ def export(
     exported = export(show.open_result(results), out, what=what or None)
     for path in exported.paths:
         typer.echo(f"written: {path}")
-    show.print_notes(note.message for note in exported.notes)
+    show.print_notes(note.message for note in exported.decisions)
 
 
 def extend(
@@ -172,7 +172,7 @@ def extend(
     target = results if out is None else out
     before = show.read_results_folder(results)
     show.check_results_folder(target)
-    first = Corpus.from_file(file, text=text, encoding=encoding, limit=1)
+    first = Corpus(file, text=text, encoding=encoding, limit=1)
     columns = {first.text_column, *first.metadata.columns}
     roles = {"text": text, "time": time, "group": group}
     # Columns keep the role that they have in the results.
@@ -181,8 +181,14 @@ def extend(
         names = {*name} if isinstance(name, list) else {name}
         if column is None and name is not None and names <= columns:
             roles[role] = name
-    columns_of = (roles["text"], id, roles["time"], roles["group"])
-    added = Corpus.from_file(file, *columns_of, encoding=encoding)
+    added = Corpus(
+        file,
+        roles["text"],
+        id=id,
+        time=roles["time"],
+        group=roles["group"],
+        encoding=encoding,
+    )
     extension = extend_result(before, added, adopt=adopt, encoder=encoder)
     result = extension.result
     show.write_results_folder(result, target)
@@ -212,7 +218,7 @@ def verify(
     from embedtopics.corpus._corpus import Corpus
     from embedtopics.topics import verify as verify_study
 
-    texts = None if corpus is None else Corpus.from_file(corpus, text=text)
+    texts = None if corpus is None else Corpus(corpus, text=text)
     verification = verify_study(results, texts, encoder=encoder)
     for name, (then, now) in verification.versions.items():
         show.say(f"{name}: {then} in the study, {now} here")

@@ -228,7 +228,7 @@ def compare_encoders(
 
     if out is not None:
         check_output_folder(out, KIND)
-    corpus = Corpus.from_file(file, text=text, encoding=encoding)
+    corpus = Corpus(file, text=text, encoding=encoding)
     require_text(corpus)
     names = opt.names_in(encoders) if encoders else DEFAULT_ENCODERS
     result = comparison.compare_encoders(names, corpus, labels)

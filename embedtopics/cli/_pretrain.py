@@ -35,7 +35,7 @@ def tokenizer_report(
     from embedtopics.pretraining import tokenizer_report as report_on_tokenizer
 
     show.check_outputs(out, figure)
-    corpus = Corpus.from_file(file, text=text, encoding=encoding)
+    corpus = Corpus(file, text=text, encoding=encoding)
     report = report_on_tokenizer(corpus, encoder)
     show.write_outputs(out, report.to_frame, figure, lambda: plots.tokens(report))
     show.say(show.printable(report._summary()) + "\n")

@@ -175,7 +175,7 @@ def _corpus(plan: Path, content: Mapping[str, Any]) -> tuple[Corpus, dict[str, i
     from embedtopics.corpus._corpus import Corpus
 
     options = {name: content[name] for name in COLUMNS if name in content}
-    corpus = Corpus.from_file(plan.parent / content["corpus"], **options)
+    corpus = Corpus(plan.parent / content["corpus"], **options)
     excluded: dict[str, int] = {}
     is_used = np.ones(len(corpus), dtype=bool)
     for name, value in content.get("exclude", {}).items():

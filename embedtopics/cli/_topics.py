@@ -61,7 +61,7 @@ def topics(
     Resolution(number)  # a wrong one ends the command here
     pairs = [entry.partition(":") for entry in seed_words or ()]
     seeds = {name.strip(): opt.names_in(listed) for name, _, listed in pairs}
-    corpus = Corpus.from_file(file, text=text, id=id, time=time, group=group, encoding=encoding)
+    corpus = Corpus(file, text=text, id=id, time=time, group=group, encoding=encoding)
     corpus = corpus.passages() if passages else corpus
     model = TopicModel(
         n_topics=number,
@@ -181,7 +181,7 @@ def demo(
     from embedtopics.corpus._corpus import Corpus
     from embedtopics.topics._model import TopicModel
 
-    corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
+    corpus = Corpus(demo_path(), text="text", id="id", time="date", group="source")
     if language != "all":
         corpus = corpus[corpus.metadata["language"] == language]
     _find_topics(corpus, TopicModel(), out, None if language == "en" else "auto")
@@ -206,7 +206,7 @@ def inspect(
     if sample is not None:
         page = Path(f"{file.name.split('.')[0] or 'sample'}-sample.html")
         show.check_target(page, show.PAGE)
-    corpus = Corpus.from_file(file, text=text, encoding=encoding)
+    corpus = Corpus(file, text=text, encoding=encoding)
     guessed: dict[str, Any] = {"text": corpus.text_column, **guess_columns(corpus.metadata)}
     if any(guessed.values()):
         typer.echo(f"columns found: {_as_options(guessed)}")

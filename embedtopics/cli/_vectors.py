@@ -38,7 +38,7 @@ def embed(
     if encoder == "tfidf":  # as wide as the vocabulary
         raise InputError("encoder", "one of short vectors, such as lsa or a checkpoint", encoder)
     loaded = resolve_encoder(encoder or DEFAULT_ENCODER, cached=True, precision=precision)
-    corpus = Corpus.from_file(file, text=text, id=id, encoding=encoding)
+    corpus = Corpus(file, text=text, id=id, encoding=encoding)
     require_text(corpus)
     texts, of_row = corpus.document_texts(), corpus.distinct().of_row
     fitted = loaded.fitted_to(texts).reading("query" if queries else "document")
@@ -53,7 +53,7 @@ def embed(
         without_text = "null"
         rows = [row if one >= 0 else None for row, one in zip(vectors, of_row, strict=True)]
         write_table(pd.DataFrame({"id": corpus.ids, "vector": rows}), out)
-    notes = [note.message for note in corpus.notes]
+    notes = [note.message for note in corpus.decisions]
     if n_missing := int((of_row < 0).sum()):
         notes.append(f"The vectors of rows without text are {without_text} (rows: {n_missing:,}).")
     if share := report.truncated_share:

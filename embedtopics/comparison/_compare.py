@@ -30,7 +30,7 @@ from embedtopics.comparison._vectors import (
     open_encoders,
 )
 from embedtopics.comparison.results import Comparison, EncoderView
-from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.corpus._corpus import Corpus, as_corpus, require_text
 from embedtopics.corpus.results import DistinctDocuments, LanguageShares
 from embedtopics.errors import InputError
 from embedtopics.evaluation._labels import Groups, groups_of, scored_classes
@@ -166,7 +166,7 @@ def compare_encoders(
     checked_count(k, "k", 2)
     checked_count(n_resamples, "n_resamples")
     seed = resolve_seed(random_state)
-    corpus = Corpus.of(corpus)
+    corpus = as_corpus(corpus)
     decisions: list[Decision] = []
     documents = _distinct(decisions, corpus, k)
     groups = None if labels is None else groups_of(labels, corpus, decisions)
@@ -222,7 +222,7 @@ def _distinct(decisions: list[Decision], corpus: Corpus, k: int) -> DistinctDocu
         raise InputError("corpus", expected, found=f"{len(documents)}")
     n_empty = int((documents.of_row < 0).sum())
     n_repeats = int(documents.weights.sum()) - len(documents)
-    decisions += corpus.notes
+    decisions += corpus.decisions
     decisions += counted("corpus", "empty", n_empty, "rows without text were left out.")
     message = "repeated rows; each text counts once."
     decisions += counted("corpus", "duplicates", n_repeats, message)

@@ -357,7 +357,7 @@ def _fields(
         "time_column": time,
         "group_column": roles["group"],
         "source": replace_surrogates(table.source),
-        "notes": tuple(notes),
+        "decisions": tuple(notes),
         "hashes": rows.hashes,
     }
 

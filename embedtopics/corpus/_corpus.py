@@ -25,7 +25,11 @@ from embedtopics.corpus._texts import (
     normalize_text,
     read_texts,
 )
-from embedtopics.corpus._windows import PASSAGE_COLUMNS, split_into_passages
+from embedtopics.corpus._windows import (
+    PASSAGE_COLUMNS,
+    WORDS_A_PASSAGE,
+    split_into_passages,
+)
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.errors import InputError
 from embedtopics.results import Decision
@@ -42,11 +46,11 @@ class Corpus(Habits):
     data : sequence of str, frame, str, path-like or Corpus
         A list, array, Series or column of texts, in which None, NaN, NaT and pandas.NA are missing;
         a pandas or polars frame, Arrow table, ``datasets.Dataset``, dict of lists or list of dicts;
-        or a path, see `from_file`. "embedtopics:demo" is the bundled corpus: 670 short texts on
-        thirteen themes, with their dates and sources. The data are never changed.
+        or a path of files, see the notes. "embedtopics:demo" is the bundled corpus: 670 short texts
+        on thirteen themes, with their dates and sources. The data are never changed.
     text : str or list of str, optional
         Text column of a frame or a file, or several, which are joined. By default it is chosen by
-        name or length, and `notes` reports the choice.
+        name or length, and `decisions` report the choice.
     id, time, group : str, optional
         Columns of ids, dates and groups. Dates have one format in a column: ISO 8601 ("2021-05-17
         10:20", "2021-05", 2021), day and month in either order before the year, "17 May 2021",
@@ -71,11 +75,11 @@ class Corpus(Habits):
         0: text, 1: empty (nothing visible), 2: missing (None, NaN).
     metadata : pandas.DataFrame
         The other columns, with the index of the caller; dates are parsed, and so are columns of
-        numerals of files in one notation, such as "1e-05", "0,75" or "1,234.5" (see `notes`).
+        numerals of files in one notation, such as "1e-05", "0,75" or "1,234.5" (see `decisions`).
     text_column, time_column, group_column : str or None, or a list of several text columns
     source : str
         Name of the file, or type of the data.
-    notes : tuple of Decision
+    decisions : tuple of Decision
         Guesses and repairs of the reader.
 
     Raises
@@ -83,6 +87,17 @@ class Corpus(Habits):
     InputError
         If the file is missing, empty or damaged, a column does not exist or has unsuitable values,
         ids are missing or repeated, or a text is not a string. The message names the row.
+
+    Notes
+    -----
+    A path is a file, a folder or a .zip archive of files, or a pattern of names:
+    ``talks/{speaker}_{date}.txt`` reads columns from the names of the files. A table has a document
+    in each row: csv, tsv, xlsx (its first sheet), jsonl (ndjson), json or parquet (for millions of
+    texts); its header may stand below titles, and cells such as "NA" are missing texts. A txt file
+    has a document on each line; docx, pdf, html and xml (TEI) files have one in each paragraph. In
+    a folder or an archive, each file that is no table is one document. ``hub:org/dataset/split``
+    downloads a dataset of the Hugging Face hub. Deletions are left out; of the alternatives of an
+    edition, one is read. Packed files may unpack to a gigabyte, or to 20 times their size.
 
     Examples
     --------
@@ -105,16 +120,16 @@ class Corpus(Habits):
     time_column: str | None
     group_column: str | None
     source: str
-    notes: tuple[Decision, ...]
+    decisions: tuple[Decision, ...]
 
     def __init__(
         self,
         data: Any,
         text: str | Sequence[str] | None = None,
+        *,
         id: str | None = None,
         time: str | None = None,
         group: str | None = None,
-        *,
         ids: Iterable[object] | None = None,
         metadata: Any = None,
         encoding: str = "utf-8",
@@ -146,48 +161,6 @@ class Corpus(Habits):
         else:
             fields = read_table(table, text, id, time, group)
         vars(self).update(fields)
-
-    @classmethod
-    def from_file(
-        cls,
-        path: str | os.PathLike[str],
-        text: str | Sequence[str] | None = None,
-        id: str | None = None,
-        time: str | None = None,
-        group: str | None = None,
-        encoding: str = "utf-8",
-        limit: int | None = None,
-    ) -> Corpus:
-        """Read a file, a folder or a .zip archive of files, or a dataset of the Hugging Face hub.
-
-        Parameters
-        ----------
-        path : path-like
-            A table, with a document in each row: csv, tsv, xlsx (its first sheet), jsonl (ndjson),
-            json or parquet (for millions of texts). Or a txt file with a document on each line, or
-            a docx, pdf, html or xml (TEI) file with one in each paragraph. In a folder or an
-            archive, each file that is no table is one document; ``talks/{speaker}_{date}.txt``
-            reads metadata from the names. ``hub:org/dataset/split`` downloads. The header of a
-            table may stand below titles. Deletions are left out; of the alternatives of an edition,
-            one is read. Packed files may unpack to a gigabyte, or to 20 times their size.
-        text, id, time, group, encoding, limit
-            See `Corpus`. Cells of tables such as "NA" are missing texts.
-        """
-        return cls(Path(path), text, id, time, group, encoding=encoding, limit=limit)
-
-    @classmethod
-    def of(cls, data: Any) -> Corpus:
-        """Return a corpus unchanged, or make one of other data."""
-        return data if isinstance(data, Corpus) else cls(data)
-
-    @classmethod
-    def of_fields(cls, **fields: Any) -> Corpus:
-        """Make a corpus from its attributes."""
-        corpus = cls.__new__(cls)
-        fields["status"].flags.writeable = False
-        defaults = {"text_column": None, "time_column": None, "group_column": None, "notes": ()}
-        vars(corpus).update({"source": "list", **defaults, **fields})
-        return corpus
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -267,14 +240,20 @@ class Corpus(Habits):
             hashes=self.hashes[positions],
         )
 
-    def _with(self, *notes: Decision, **fields: Any) -> Corpus:
-        """Return a corpus of other fields, with further notes."""
+    def _with(self, *decisions: Decision, **fields: Any) -> Corpus:
+        """Return a corpus of other fields, with further decisions."""
         names = ("text_column", "time_column", "group_column", "source")
         unchanged = {name: getattr(self, name) for name in names}
-        return Corpus.of_fields(**{**unchanged, **fields, "notes": (*self.notes, *notes)})
+        return corpus_of_fields(
+            **{**unchanged, **fields, "decisions": (*self.decisions, *decisions)}
+        )
 
     def passages(
-        self, encoder: Any = None, *, most: int | None = None, overlap: int | None = None
+        self,
+        encoder: Any = None,
+        *,
+        max_words: int = WORDS_A_PASSAGE,
+        max_overlap: int | None = None,
     ) -> Corpus:
         """Split texts into passages, so that a long text can have several topics.
 
@@ -285,20 +264,34 @@ class Corpus(Habits):
         ----------
         encoder : SentenceEncoder, optional
             Passages have the maximum length of the encoder. By default words are counted.
-        most : int, optional
-            Maximum number of words and punctuation marks of a passage; 180 by default.
-        overlap : int, optional
-            Maximum number of words in the overlap of two passages; by default an eighth.
+        max_words : int
+            Largest number of words and punctuation marks of a passage, without an encoder.
+        max_overlap : int, optional
+            Largest number of words in the overlap of two passages, without an encoder; by default
+            an eighth of `max_words`.
+
+        Returns
+        -------
+        Corpus
+            A row for each passage.
 
         Raises
         ------
         InputError
             If the corpus has such a column, or a parameter is invalid.
+
+        Examples
+        --------
+        >>> corpus = Corpus(["One two three. Four five six. Seven eight nine."])
+        >>> corpus.passages(max_words=8, max_overlap=0).texts
+        ('One two three. Four five six.', 'Seven eight nine.')
         """
         clashes = [name for name in PASSAGE_COLUMNS if name in self.metadata]
         if clashes:
             raise InputError(f"the corpus already has a column {clashes[0]!r}; rename it")
-        texts, rows, spans = split_into_passages(self, encoder, most=most, overlap=overlap)
+        texts, rows, spans = split_into_passages(
+            self, encoder, max_words=max_words, max_overlap=max_overlap
+        )
         metadata = self.metadata.iloc[rows].reset_index(drop=True)
         numbers = metadata.groupby(np.array(rows)).cumcount().to_numpy() + 1
         ids = [self.ids[row] for row in rows]
@@ -314,6 +307,20 @@ class Corpus(Habits):
             status=self.status[rows],
             metadata=metadata,
         )
+
+
+def as_corpus(data: Any) -> Corpus:
+    """Return a corpus unchanged, or make one of other data."""
+    return data if isinstance(data, Corpus) else Corpus(data)
+
+
+def corpus_of_fields(**fields: Any) -> Corpus:
+    """Make a corpus from its attributes."""
+    corpus = Corpus.__new__(Corpus)
+    fields["status"].flags.writeable = False
+    defaults = {"text_column": None, "time_column": None, "group_column": None, "decisions": ()}
+    vars(corpus).update({"source": "list", **defaults, **fields})
+    return corpus
 
 
 def require_text(corpus: Corpus) -> None:

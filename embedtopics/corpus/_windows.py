@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.checks import checked_count, is_count
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
@@ -100,11 +101,21 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def split_into_passages(
-    corpus: Corpus, encoder: Any = None, *, most: int | None = None, overlap: int | None = None
+    corpus: Corpus,
+    encoder: Any = None,
+    *,
+    max_words: int = WORDS_A_PASSAGE,
+    max_overlap: int | None = None,
 ) -> tuple[list[str], list[int], list[Span]]:
     """Return the passages of all rows, their rows and their characters."""
-    if encoder is not None and (most is not None or overlap is not None):
-        raise InputError("expected either an encoder or most= and overlap=, got both")
+    if encoder is not None:
+        for name, value, default in (
+            ("max_words", max_words, WORDS_A_PASSAGE),
+            ("max_overlap", max_overlap, None),
+        ):
+            if value != default:
+                expected = "left out with an encoder, which cuts at the length that it reads"
+                raise InputError(name, expected, value)
     from embedtopics.corpus._texts import TEXT  # which imports pandas
 
     rows = np.flatnonzero(np.asarray(corpus.status) == TEXT).tolist()
@@ -115,16 +126,13 @@ def split_into_passages(
             expected = "an encoder that cuts texts into windows, as SentenceEncoder(name) does"
             raise InputError("encoder", expected, encoder, "leave it out to count words")
     else:
-        most = WORDS_A_PASSAGE if most is None else most
-        overlap = most // 8 if overlap is None else overlap
-        if most < 1 or not 0 <= overlap < most:
-            raise InputError(
-                "expected at least one word a passage, and an overlap of fewer; got "
-                f"most={most} and overlap={overlap}"
-            )
+        max_words = checked_count(max_words, "max_words")
+        overlap = max_words // 8 if max_overlap is None else max_overlap
+        if not is_count(overlap, 0) or overlap >= max_words:
+            raise InputError("max_overlap", f"an integer from 0 to {max_words - 1}", max_overlap)
         starts = [[match.start() for match in _WORD.finditer(text)] for text in texts]
         spans_of_text = [
-            windows(text, words, most, overlap) if words else [(0, len(text))]
+            windows(text, words, max_words, overlap) if words else [(0, len(text))]
             for text, words in zip(texts, starts, strict=True)
         ]
     spans_of: dict[int, Sequence[Span]] = dict(zip(rows, spans_of_text, strict=True))

@@ -145,7 +145,7 @@ def read_pairs(
     Parameters
     ----------
     path : path
-        A file that `Corpus.from_file` reads.
+        A file that `Corpus` reads.
     columns : sequence of str
         Columns of the first text, the second text, and the score, which is higher for more similar
         texts. Scores that are all 0 or 1 are classes.
@@ -180,7 +180,7 @@ def read_retrieval_set(folder: str | os.PathLike[str], *, split: str = "test") -
     folder : path
         With corpus.jsonl (_id, text and perhaps title), queries.jsonl (_id, text) and
         qrels/SPLIT.tsv (query-id, corpus-id, score), each possibly with .gz; or in another format
-        of `Corpus.from_file` and `retrieval`, such as corpus.csv and qrels/test.txt.
+        of `Corpus` and `retrieval`, such as corpus.csv and qrels/test.txt.
     split : str
 
     Returns

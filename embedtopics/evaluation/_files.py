@@ -25,7 +25,7 @@ _TEXT_COLUMNS = ("text", "query", "question", "title")
 
 
 class TableFile:
-    """The columns of a file that `Corpus.from_file` reads, checked cell by cell."""
+    """The columns of a file that `Corpus` reads, checked cell by cell."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from embedtopics._utils.checks import checked_between, checked_choice
 from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._classes import spell_class
-from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.corpus._corpus import as_corpus, require_text
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int64Array
 
@@ -193,7 +193,7 @@ class SelectiveMasking(RandomMasking):
 
         Parameters
         ----------
-        corpus : Corpus, or what `Corpus.of` takes
+        corpus : Corpus, or what `Corpus` takes
         labels : str or array_like
             Column of the corpus, or a class for each row.
         n_words : int
@@ -209,7 +209,7 @@ class SelectiveMasking(RandomMasking):
         from embedtopics.terms._tokens import tokenize
         from embedtopics.terms._weighting import ClassTfidf
 
-        read = Corpus.of(corpus)
+        read = as_corpus(corpus)
         require_text(read)
         if isinstance(labels, str):
             if labels not in read.metadata:

@@ -17,7 +17,7 @@ import numpy as np
 from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
-from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.corpus._corpus import as_corpus, require_text
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.errors import InputError
 from embedtopics.pretraining._blocks import (
@@ -152,7 +152,7 @@ def pretrain(
         A checkpoint of any family with masked language models; it is not changed. Sentence encoders
         have no head that predicts tokens. For them, a head tied to the embeddings is trained first,
         on the frozen transformer, in at most 500 steps.
-    corpus : Corpus, or what `Corpus.of` takes
+    corpus : Corpus, or what `Corpus` takes
     masking : {"random", "whole_word", "span"} or SelectiveMasking
         Which tokens are predicted: tokens drawn one by one (Devlin et al. 2019); all pieces of
         words drawn one by one (Cui et al. 2021); spans of words, 3.8 words long on average (Joshi
@@ -272,7 +272,7 @@ def _prepare(
     from embedtopics.training.trainer._trainer import device_and_precision
 
     device, precision = device_and_precision(settings)
-    read = Corpus.of(corpus)
+    read = as_corpus(corpus)
     require_text(read)
     texts = list(dict.fromkeys(read.document_texts()))
     trainable = trainable_of(encoder, settings)

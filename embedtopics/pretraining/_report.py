@@ -10,7 +10,7 @@ from unicodedata import category
 
 import numpy as np
 
-from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.encoders.sentence._loading import load_vocabulary
 from embedtopics.errors import InputError
 from embedtopics.pretraining.results import TokenizerReport
@@ -37,7 +37,7 @@ def tokenizer_report(corpus: Any, encoder: Any = "all-MiniLM-L6-v2") -> Tokenize
 
     Parameters
     ----------
-    corpus : Corpus, or what `Corpus.of` takes
+    corpus : Corpus, or what `Corpus` takes
     encoder : SentenceEncoder or str
         Encoder, or name or folder of a checkpoint; only the tokenizer is loaded.
 
@@ -66,7 +66,7 @@ def tokenizer_report(corpus: Any, encoder: Any = "all-MiniLM-L6-v2") -> Tokenize
     source = transformer_of(encoder)
     vocabulary = load_vocabulary(source.recipe.checkpoint, source.recipe.trusts_code)
     tokenizer = vocabulary.tokenizer
-    read = Corpus.of(corpus)
+    read = as_corpus(corpus)
     texts, weights = read.document_texts(), read.distinct().weights
     table, per_text = _count(texts, weights, tokenizer, vocabulary.unknown_id)
     if not len(table):

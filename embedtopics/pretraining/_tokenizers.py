@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from embedtopics._utils.checks import checked_choice, checked_count, require, resolve_seed
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
-from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.encoders._base import require_torch
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._torch import silent_transformers
@@ -60,7 +60,7 @@ def train_tokenizer(
 
     Parameters
     ----------
-    corpus : Corpus, or what `Corpus.of` takes
+    corpus : Corpus, or what `Corpus` takes
         Each distinct text is read once; the order of the rows does not matter.
     kind : {"wordpiece", "bpe", "unigram"}
         As in BERT (Wu et al. 2016), RoBERTa (byte-level; Sennrich et al. 2016) and XLM-R (Kudo
@@ -91,7 +91,7 @@ def train_tokenizer(
     checked_choice(kind, "kind", KINDS)
     family = _BERT if kind == "wordpiece" else _ROBERTA
     checked_count(vocab_size, "vocab_size", len(family) + 1)
-    texts = list(Corpus.of(corpus).document_texts())
+    texts = list(as_corpus(corpus).document_texts())
     if not any(text.strip() for text in texts):
         raise InputError("corpus", "texts that hold words", found=f"none in {len(texts)} texts")
     tokenizer, trainer = _untrained(kind, texts, [*family], vocab_size)

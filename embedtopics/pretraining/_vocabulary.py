@@ -17,7 +17,7 @@ import numpy as np
 
 from embedtopics._utils.display import progress_bar
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
-from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._corpus import Corpus, as_corpus
 from embedtopics.encoders._base import require_torch, slabs
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_json
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
@@ -88,7 +88,7 @@ def extend_vocabulary(
     words : sequence of str, optional
         Words to add; known words are left out. By default the words of the corpus that cost the
         most pieces.
-    corpus : Corpus, or what `Corpus.of` takes, optional
+    corpus : Corpus, or what `Corpus` takes, optional
         Required without `words`. Without it, new vectors are not fitted.
     out : path
         Folder for the encoder, in the format of sentence-transformers.
@@ -115,7 +115,7 @@ def extend_vocabulary(
     folder = check_output_folder(Path(out), KIND)
     vocabulary = load_vocabulary(asked.recipe.checkpoint, asked.recipe.trusts_code)
     tokenizer = vocabulary.tokenizer
-    texts = None if corpus is None else Corpus.of(corpus)
+    texts = None if corpus is None else as_corpus(corpus)
     decisions: list[Decision] = []
     read = None if texts is None else tokenizer_report(texts, asked)
     if words is None:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from embedtopics._utils.checks import is_whole, resolve_seed
 from embedtopics._utils.machine import one_blas_thread
 from embedtopics.corpus._alignment import align_values
-from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.corpus._corpus import Corpus, as_corpus, require_text
 from embedtopics.encoders._base import unit_vectors
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._foreign import can_encode
@@ -216,7 +216,7 @@ class Scale(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : Corpus, or what `Corpus.of` takes
+        X : Corpus, or what `Corpus` takes
             Texts; cut long ones first, with `Corpus.passages`. A second fit to the same texts with
             other seeds, after `set_params`, does not read them again.
         y : array_like of shape (n_rows,), or encoder
@@ -229,7 +229,7 @@ class Scale(BaseEstimator):  # type: ignore[misc]
         """
         is_encoder = isinstance(y, str | os.PathLike) or can_encode(y)
         encoder, scores = (y, None) if is_encoder else (self.encoder, y)
-        corpus, rng = Corpus.of(X), np.random.default_rng(resolve_seed(self.random_state))
+        corpus, rng = as_corpus(X), np.random.default_rng(resolve_seed(self.random_state))
         require_text(corpus)
         seeds, texts = self._checked_seeds(scores), list(corpus.document_texts())
         opened = resolve_encoder(encoder).fitted_to(texts)
@@ -406,7 +406,7 @@ class Scale(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        corpus : Corpus, or what `Corpus.of` takes, optional
+        corpus : Corpus, or what `Corpus` takes, optional
             By default the texts of the fit. Rows without text have the position NaN.
         within : TopicResult, optional
             Topics of the same rows: positions are differences from the mean of the row's topic, so
@@ -419,7 +419,7 @@ class Scale(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         positions = self.positions_
         if corpus is not None:
-            corpus = Corpus.of(corpus)
+            corpus = as_corpus(corpus)
             require_text(corpus)
             vectors = self._reading.of_texts(list(corpus.document_texts()))
             positions = self._positions(corpus, vectors)

@@ -159,7 +159,7 @@ def prepare(
     show_progress: bool | None = None,
 ) -> Passages:
     """Split documents into passages and encode them; without an encoder, vectors are zero."""
-    decisions = list(corpus.notes)
+    decisions = list(corpus.decisions)
     if passages and embeddings is None:
         can_cut = encoder is not None and encoder.windows([]) is not None
         _, rows, spans = split_into_passages(corpus, encoder if can_cut else None)

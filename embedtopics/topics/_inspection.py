@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics.corpus._columns import ID_NAMES, TIME_NAMES, first_named, read_id, sampled
-from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus._texts import EMPTY, MISSING
 from embedtopics.corpus.results import Encoding
@@ -75,7 +75,7 @@ def inspect(corpus: Any, encoder: Encoder | str | None = None) -> Inspection:
     >>> et.topics.inspect(et.Corpus("embedtopics:demo", limit=120))
     Inspection(120 rows, 118 distinct texts, main language: en)
     """
-    corpus = Corpus.of(corpus)
+    corpus = as_corpus(corpus)
     distinct = corpus.distinct()
     texts = corpus.document_texts()
     n_documents = len(texts)

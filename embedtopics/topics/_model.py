@@ -18,7 +18,7 @@ from embedtopics._utils.checks import checked_choice, checked_count, resolve_see
 from embedtopics._utils.habits import Habits
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._named import CLUSTERERS, named_clusterer
-from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError, Remedy
@@ -216,7 +216,7 @@ class TopicModel(Habits, ClusterMixin, TransformerMixin, BaseEstimator):
             If the texts, the embeddings or a parameter cannot be used.
         """
         self._check_parameters()
-        corpus = Corpus.of(X)
+        corpus = as_corpus(X)
         _check_labels(y, len(corpus))
         self._of_fit: tuple[Any, BaseEncoder] | None = None
         self._result_was_given = False
@@ -414,7 +414,7 @@ class TopicModel(Habits, ClusterMixin, TransformerMixin, BaseEstimator):
 
     def _assign(self, X: Any, embeddings: npt.ArrayLike | None) -> Assignment:
         result = self._fitted()
-        corpus = Corpus.of(X)
+        corpus = as_corpus(X)
         of_fit = getattr(self, "_of_fit", None)
 
         if embeddings is not None:

@@ -420,7 +420,7 @@ def read_corpus(log: FitLog, corpus: Corpus) -> tuple[DistinctDocuments, Sequenc
     """Return the distinct documents and their texts; record empty and repeated rows."""
     require_text(corpus)
     documents = corpus.distinct()
-    log.decisions.extend(corpus.notes)
+    log.decisions.extend(corpus.decisions)
     n_empty = int((documents.of_row < 0).sum())
     if n_empty:
         message = f"Rows without text: {n_empty:,} of {len(corpus):,}. They are in no topic."

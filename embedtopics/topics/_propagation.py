@@ -14,7 +14,7 @@ from embedtopics._utils.checks import is_number
 from embedtopics._utils.fitted import FittedTopics, fitted_encoder, result_of
 from embedtopics._utils.machine import in_parts
 from embedtopics.clustering.results import NOISE, Clustering
-from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._corpus import Corpus, as_corpus
 from embedtopics.encoders._order import MIN_ORDERED, check_order
 from embedtopics.errors import EmbedTopicsError, InputError
 from embedtopics.neighbors._graph import EXACT_LIMIT, nearest
@@ -384,7 +384,7 @@ def assign(
     """
     encoder = fitted_encoder(result) if encoder is None else encoder
     result = result_of(result)
-    corpus = Corpus.of(corpus)
+    corpus = as_corpus(corpus)
     queries = corpus.distinct()
     of_fit = known_documents(result, corpus)
     seen, new = np.flatnonzero(of_fit >= 0), np.flatnonzero(of_fit < 0)

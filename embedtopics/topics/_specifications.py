@@ -18,7 +18,7 @@ from sklearn.base import clone
 from embedtopics._utils.checks import checked_choice, is_number
 from embedtopics._utils.display import progress_bar
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._corpus import Corpus, as_corpus
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._encoder import LONG_TEXTS
 from embedtopics.errors import InputError
@@ -68,7 +68,7 @@ def specifications(
 
     Parameters
     ----------
-    corpus : Corpus or anything that `Corpus.of` takes
+    corpus : Corpus, or what `Corpus` takes
     encoders : sequence of str or objects with ``encode(texts)``
     n_topics : sequence of int or {"auto", "fine", "coarse"}
     seeds : sequence of int
@@ -114,7 +114,7 @@ def specifications(
     Simmons and Nelson (2020), "Specification curve analysis"; Lipovetsky and Conklin (2001),
     "Analysis of regression in game theory approach".
     """
-    corpus = Corpus.of(corpus)
+    corpus = as_corpus(corpus)
     lists = {"encoder": encoders, "n_topics": n_topics, "seed": seeds, "words": words}
     choices = _checked({**lists, "truncation": truncation})
     ask = _question(question)

@@ -42,7 +42,7 @@ from embedtopics._utils.folders import (
 )
 from embedtopics._utils.records import parse_record
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
-from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._corpus import Corpus, corpus_of_fields
 from embedtopics.corpus._table_files import storable, unique_names
 from embedtopics.corpus._texts import TEXT, content_ids, read_texts
 from embedtopics.corpus.results import DistinctDocuments
@@ -120,7 +120,7 @@ def _write_json(result: TopicResult, folder: Path) -> None:
         "corpus": {
             **{name: saved_as.get(c, c and str(c)) for name, c in roles.items()},
             "source": corpus.source,
-            "notes": corpus.notes,
+            "notes": corpus.decisions,
         },
         "graph": {"method": result.graph.method, "recall": result.graph.recall},
         "topics": [_with_keys(topic) for topic in result.topics],
@@ -404,12 +404,12 @@ def _read_rows(stream: BinaryIO, about: dict[str, Any]) -> Corpus:
     if not all(isinstance(text, str) for text in (*texts, *ids)):
         raise ValueError("the texts or ids are missing")
     frame = table.drop_columns([_TEXT, _ID]).to_pandas()
-    return Corpus.of_fields(
+    return corpus_of_fields(
         texts=texts,
         ids=ids,
         status=frame.pop(_STATUS).to_numpy(dtype=np.int8),
         metadata=frame,
-        notes=tuple(Decision(**note) for note in about["notes"]),
+        decisions=tuple(Decision(**note) for note in about["notes"]),
         source=about["source"],
         **{name: about[name] for name in COLUMNS},
     )
@@ -519,7 +519,7 @@ def without_texts(result: TopicResult) -> TopicResult:
     offsets = np.zeros(len(result.distinct) + 1, dtype=np.int64)
     tokens = TokenStream(np.empty(0, dtype=np.int32), offsets, (), result.tokens.rules)
     message = "Shared without the texts, their words and the columns of the input."
-    notes = {repr(note) for note in result.corpus.notes}
+    notes = {repr(note) for note in result.corpus.decisions}
     decisions = [
         decision
         for decision in result.decisions
@@ -544,7 +544,7 @@ def _blank_corpus(corpus: Corpus) -> Corpus:
     nothing = read_texts([""], "texts").hashes
     hashes = np.where(is_text[:, None], corpus.hashes, nothing)
     hashes.flags.writeable = False
-    return Corpus.of_fields(
+    return corpus_of_fields(
         texts=("",) * len(corpus),
         ids=tuple(content_ids(hashes)),
         status=corpus.status,

@@ -18,7 +18,7 @@ from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics._utils.folders import MANIFEST, changed_files
 from embedtopics._utils.machine import package_versions
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._corpus import Corpus, as_corpus
 from embedtopics.encoders._registry import GIVEN, encoder_from_settings
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder, FloatArray, Int64Array
@@ -100,7 +100,7 @@ def verify(
         raise InputError("result", expected, found=f"one with {int(saved.added.sum()):,}")
     if corpus is None and saved.settings.get(TEXTS) == LEFT_OUT:
         raise InputError("corpus", "given, because the study was saved without its texts")
-    rows = saved.corpus if corpus is None else Corpus.of(corpus)
+    rows = saved.corpus if corpus is None else as_corpus(corpus)
     parts = [_texts(saved, rows)]
     if folder is not None and (folder / MANIFEST).is_file():
         edited = sorted(changed_files(folder))

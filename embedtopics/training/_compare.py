@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, resolve_seed
-from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.corpus._corpus import as_corpus, require_text
 from embedtopics.encoders._foreign import as_encoder
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.errors import InputError
@@ -93,7 +93,7 @@ def compare_before_after(
         out.
     general : Examples, or mapping of name to Examples, optional
         Examples of another domain, which show what was forgotten.
-    corpus : Corpus, or what `Corpus.of` takes, optional
+    corpus : Corpus, or what `Corpus` takes, optional
         Texts for two more figures: the share of the ten nearest neighbors that stay (the note gives
         the share by chance), and the agreement of topics between two runs of k-means. Before: two
         runs of the encoder before training, the value of an encoder that does not change. After:
@@ -255,7 +255,7 @@ class _View(NamedTuple):
 
 def corpus_texts(corpus: Any, labels: Any) -> CorpusTexts:
     """Read distinct texts of a corpus, of many those with the lowest hashes, a random sample."""
-    corpus = Corpus.of(corpus)
+    corpus = as_corpus(corpus)
     require_text(corpus)
     documents = corpus.distinct()
     if len(documents) < NEIGHBORS + 2:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.results import Decision
 from embedtopics.training._examples import Examples
@@ -229,10 +230,9 @@ def _read_sets(sets: _Sets, kind: str) -> _Sets:
 
     corpus = sets.corpus
     if corpus is not None:
-        from embedtopics.corpus._corpus import Corpus
         from embedtopics.training._compare import corpus_texts
 
-        corpus = Corpus.of(corpus)
+        corpus = as_corpus(corpus)
         corpus_texts(corpus, sets.labels)
     validation = sets.validation
     if validation is not None:

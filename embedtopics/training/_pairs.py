@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, is_number, resolve_seed
-from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.corpus._windows import sentence_starts
 from embedtopics.encoders._registry import resolve_exact
@@ -46,7 +46,7 @@ def make_pairs(
 
     Parameters
     ----------
-    corpus : Corpus, or what `Corpus.of` takes
+    corpus : Corpus, or what `Corpus` takes
     max_per_document : int
         Maximum number of pairs of a document; of more, a random sample is taken.
     min_words : int
@@ -66,7 +66,7 @@ def make_pairs(
     """
     checked_count(max_per_document, "max_per_document")
     checked_count(min_words, "min_words")
-    corpus, seed = Corpus.of(corpus), resolve_seed(random_state)
+    corpus, seed = as_corpus(corpus), resolve_seed(random_state)
 
     def digest(pair: tuple[str, str]) -> bytes:
         content = "\n".join(pair).encode("utf-8", "surrogatepass")

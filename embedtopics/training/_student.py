@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, diags
 
 from embedtopics._utils.checks import checked_count
-from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.corpus._corpus import as_corpus, require_text
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.static._encoder import StaticEncoder
@@ -103,12 +103,12 @@ def distill_texts(
 
 def _distinct(texts: Any, general: Any) -> tuple[list[str], int]:
     """Return the distinct texts, those of the corpus first, by content hash, and their number."""
-    corpus = Corpus.of(texts)
+    corpus = as_corpus(texts)
     require_text(corpus)
     documents = dict.fromkeys(corpus.document_texts())
     n_corpus = len(documents)
     if general is not None:
-        mix = Corpus.of(general)
+        mix = as_corpus(general)
         require_text(mix)
         documents |= dict.fromkeys(mix.document_texts())
     if len(documents) < FEWEST_TEXTS:

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix, vstack
 
 from embedtopics._utils.checks import optional_count
 from embedtopics._utils.machine import one_blas_thread
-from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.corpus._corpus import as_corpus, require_text
 from embedtopics.encoders._base import readable, slabs
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.static._encoder import StaticEncoder, TokenReader
@@ -126,7 +126,7 @@ def distill_tokens(
         "encoder_fingerprint": encoder.fingerprint,
     }
     if texts is not None:
-        corpus = Corpus.of(texts)
+        corpus = as_corpus(texts)
         require_text(corpus)
         documents = corpus.document_texts()
         words = frequent_split_words(

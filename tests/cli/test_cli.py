@@ -190,15 +190,13 @@ def test_a_full_disk_leaves_the_old_results_whole(tmp_path, monkeypatch):
 
 
 def test_unexpected_errors_are_not_hidden(monkeypatch, articles):
-    monkeypatch.setattr(
-        "embedtopics.corpus._corpus.Corpus.from_file", raising(RuntimeError("a bug"))
-    )
+    monkeypatch.setattr("embedtopics.corpus._corpus.read_file", raising(RuntimeError("a bug")))
     assert isinstance(run("inspect", articles).exception, RuntimeError)
 
 
 def test_errors_are_one_line_whatever_they_hold(monkeypatch, articles):
     error = InputError("first\nsecond")
-    monkeypatch.setattr("embedtopics.corpus._corpus.Corpus.from_file", raising(error))
+    monkeypatch.setattr("embedtopics.corpus._corpus.read_file", raising(error))
     assert refused("inspect", articles) == "error: first second"
 
 

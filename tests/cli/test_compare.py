@@ -78,7 +78,7 @@ def test_writes_a_folder(articles, page, tmp_path):
 
 
 def test_places_are_asked_for_before_the_work(articles, tmp_path, monkeypatch):
-    monkeypatch.setattr("embedtopics.corpus._corpus.Corpus.from_file", None)
+    monkeypatch.setattr("embedtopics.corpus._corpus.read_file", None)
     (tmp_path / "o").mkdir()
     (tmp_path / "o" / "thesis.docx").write_text("mine")
     assert "holds other files" in refused(

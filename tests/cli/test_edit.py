@@ -231,7 +231,7 @@ def test_documents_are_added_twice_and_the_columns_found(grown, tmp_path):
         )
         expected = extend(
             et.TopicResult.load(results / "model"),
-            et.Corpus.from_file(file, text="body", time="when", group="paper"),
+            et.Corpus(file, text="body", time="when", group="paper"),
         )
         done = run("extend", results, file)
         assert done.exit_code == 0, done.output
@@ -249,7 +249,7 @@ def test_a_new_subject_is_told_and_adopted(grown, tmp_path):
     file = tmp_path / "ships.txt"
     file.write_text("\n".join(texts_of([*SHIP, "cow", "star"], 40, 4)), "utf-8")
     before = et.TopicResult.load(grown / "model")
-    expected = extend(before, et.Corpus.from_file(file))
+    expected = extend(before, et.Corpus(file))
     out = tmp_path / "out"
     done = run("extend", grown, file, "--out", out)
     assert done.exit_code == 0, done.output

@@ -44,7 +44,7 @@ def same(left, right):
 
 def test_builds_what_the_function_builds(built, tmp_path):
     folder, file = built
-    corpus = et.Corpus.from_file(file, text="body", id="id", time="date")
+    corpus = et.Corpus(file, text="body", id="id", time="date")
     et.SearchIndex.build(corpus, tmp_path / "own.index", encoder="random")
     same(folder, tmp_path / "own.index")
     kinds = {"date": "date", "source": "text", "words": "integer"}
@@ -72,7 +72,7 @@ def test_adds_updates_removes_and_compacts_as_the_functions_do(index, built, tmp
     changed.to_csv(tmp_path / "changed.csv", index=False)
 
     def corpus(name):
-        return et.Corpus.from_file(tmp_path / name, text="body", id="id", time="date")
+        return et.Corpus(tmp_path / name, text="body", id="id", time="date")
 
     done = run("index", "add", index, tmp_path / "more.csv", "--text", "body", "--id", "id")
     assert done.exit_code == 0 and "added: 2 documents; now 11 documents" in done.stdout

@@ -6,6 +6,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from embedtopics import Corpus
 from embedtopics.comparison import compare_encoders
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.evaluation._bootstrap import bounded_interval
 from embedtopics.evaluation._labels import groups_of, scored_classes
@@ -185,7 +186,7 @@ def test_documents_without_label_are_in_no_score_by_label(themed):
 def test_bad_input(themed):
     corpus, vectors = themed
     both = {"words": WordCounts(), "themes": vectors}
-    few = Corpus.of(["a b", "b c", "c d", "a b", "d e"])
+    few = as_corpus(["a b", "b c", "c d", "a b", "d e"])
     with refuses("corpus"):
         compare_encoders(["tfidf", "lsa"], few)
     for parameter, bad in {
@@ -211,7 +212,7 @@ def test_an_encoder_that_is_not_there_is_told_before_any_encodes(themed, tmp_pat
 
 
 def grouped(texts, labels):
-    corpus = Corpus.of(list(texts))
+    corpus = as_corpus(list(texts))
     decisions = []
     groups = groups_of(labels, corpus, decisions)
     documents = corpus.distinct()
@@ -240,7 +241,7 @@ def test_how_labels_are_read():
         assert by_text["c"] is None
     assert set(grouped("abcd", np.array([1.0, 2.0, np.nan, 2.5]))[1].names) == {"1", "2", "2.5"}
     assert set(grouped("abc", np.array([True, False, True]))[1].names) == {"True", "False"}
-    corpus = Corpus.of(list("abc"))
+    corpus = as_corpus(list("abc"))
     for bad in (["x", "y"], ["x", "x", None]):
         with refuses("labels"):
             groups_of(bad, corpus, [])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from embedtopics import Corpus
 from embedtopics.comparison import _vectors as module
 from embedtopics.comparison._vectors import make_vectors, neighbor_graph, open_encoders
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.corpus.results import Encoding, LanguageShares
 from embedtopics.encoders import CachedEncoder
 from embedtopics.errors import InputError
@@ -24,7 +24,7 @@ def made(spec, corpus, name="it", languages=("en",)):
 
 @pytest.fixture
 def corpus():
-    return Corpus.of([f"word{i} word{i % 5} word{i % 3}" for i in range(30)])
+    return as_corpus([f"word{i} word{i % 5} word{i % 3}" for i in range(30)])
 
 
 def test_encoders_are_named():
@@ -93,7 +93,7 @@ def test_truncation_and_another_language_are_noted(corpus):
 
 
 def test_rows_become_documents():
-    corpus = Corpus.of(["b", None, "a", "b", "c"])
+    corpus = as_corpus(["b", None, "a", "b", "c"])
     given = np.array([[2.0, 0], [9, 9], [0, 3], [1, 1], [0, -4]])
     order = corpus.distinct().first_rows.tolist()
     unit = {0: [2**-0.5] * 2, 2: [0, 1], 4: [0, -1]}  # of both rows of "b" the smaller
@@ -147,7 +147,7 @@ def test_an_approximate_search_is_told(corpus, monkeypatch):
 
     monkeypatch.setattr(graph_module, "EXACT_LIMIT", 10)
     vectors = np.random.default_rng(0).normal(size=(2000, 8))
-    many = Corpus.of([f"text {i}" for i in range(2000)])
+    many = as_corpus([f"text {i}" for i in range(2000)])
     found, decisions = made(vectors, many)
     graph = neighbor_graph(decisions, found, 5, 0)
     assert graph.method == "ivf"

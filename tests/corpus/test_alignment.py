@@ -183,7 +183,7 @@ def test_a_group_of_other_rows_is_refused(result, parties):
     with pytest.raises(InputError) as caught:
         by_group(result, parties.set_axis(range(N)))
 
-    assert caught.value.parameter == "group"
+    assert caught.value.parameter == "by"
 
 
 def test_masks_are_aligned(result):

@@ -36,7 +36,7 @@ def test_parquet_files(tmp_path, limit):
     assert_same(found, Corpus(texts[:limit], ids=frame["id"][:limit]))
     others = frame.drop(columns=["text", "id"])[:limit]
     pd.testing.assert_frame_equal(found.metadata, others, check_freq=False)
-    assert [note.name for note in found.notes] == ["text_column"]
+    assert [note.name for note in found.decisions] == ["text_column"]
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path):
@@ -44,4 +44,4 @@ def test_bytes_that_are_no_text_are_refused(tmp_path):
     column = pa.Array.from_buffers(pa.string(), 2, [None, places, pa.py_buffer(b"a\xff\xfe")])
     pa.parquet.write_table(pa.table({"text": column}), tmp_path / "a.parquet")
     with pytest.raises(InputError, match=r"a\.parquet: is no Parquet file .*UTF8"):
-        Corpus.from_file(tmp_path / "a.parquet")
+        Corpus(tmp_path / "a.parquet")

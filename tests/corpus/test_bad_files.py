@@ -86,22 +86,22 @@ def test_damaged_gzip(tmp_path, name, content):
 def test_missing_files(tmp_path, path):
     (tmp_path / "articles.csv").write_bytes(UTF8)
     with pytest.raises(InputError, match="; check the path"):
-        Corpus.from_file(tmp_path / path)
+        Corpus(tmp_path / path)
 
 
 def test_folders_without_documents_and_rows_without_number(tmp_path):
     with pytest.raises(InputError, match="limit must be None or at least 1"):
-        Corpus.from_file(tmp_path / "a.csv", limit=0)
+        Corpus(tmp_path / "a.csv", limit=0)
     with pytest.raises(InputError, match=r"must hold files of .csv, .*; got no file$"):
-        Corpus.from_file(tmp_path)
+        Corpus(tmp_path)
     (tmp_path / "a.md").write_bytes(UTF8)
     (tmp_path / ".a.txt").write_bytes(UTF8)
     (tmp_path / "b.txt").mkdir()
     with pytest.raises(InputError, match=r"must hold files of .*; got a\.md$"):
-        Corpus.from_file(tmp_path)
+        Corpus(tmp_path)
     (tmp_path / "c.txt").write_bytes(b"\xff")
     with pytest.raises(InputError, match=r"c.txt: expected utf-8 text, got the byte 0xff"):
-        Corpus.from_file(tmp_path)
+        Corpus(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["a.xls", "a.doc.gz", "README", ".csv", "a.gz"])
@@ -127,7 +127,7 @@ def refuse(folder, name, content, message, **options):
     """Check that a file is refused with a message of one line, and return the message."""
     (folder / name).write_bytes(content)
     with pytest.raises(InputError) as caught:
-        Corpus.from_file(folder / name, **options)
+        Corpus(folder / name, **options)
     text = str(caught.value)
     assert re.search(message, text), text
     assert "\n" not in text

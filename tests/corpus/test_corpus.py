@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from embedtopics import Corpus
-from embedtopics.corpus._corpus import require_text
+from embedtopics.corpus._corpus import as_corpus, require_text
 from embedtopics.errors import InputError
 from embedtopics.topics._inspection import guess_columns
 from tests.factories import refuses
@@ -19,7 +19,7 @@ TEXTS = ["A first text.", None, "Another  one."]
 
 
 def note_of(corpus, name):
-    return next(note for note in corpus.notes if note.name == name)
+    return next(note for note in corpus.decisions if note.name == name)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def note_of(corpus, name):
     ids=lambda texts: f"{type(texts).__module__}.{type(texts).__name__}",
 )
 def test_lists_and_columns_of_any_library(texts):
-    corpus = Corpus.of(texts)
+    corpus = as_corpus(texts)
     assert corpus.texts == ("A first text.", "", "Another  one.")
     assert corpus.status.tolist() == [0, 2, 0]
     assert all(type(text) is str for text in corpus.texts)
@@ -65,7 +65,7 @@ COLUMNS = {"text": TEXTS, "n": [3, 2, 1], "when": ["2021-01-02", None, "2021-02-
     ids=lambda frame: f"{type(frame).__module__}.{type(frame).__name__}",
 )
 def test_frames_of_any_library(frame):
-    assert Corpus.of(frame).texts == ("A first text.", "", "Another  one.")
+    assert as_corpus(frame).texts == ("A first text.", "", "Another  one.")
     corpus = Corpus(frame, text="text", time="when", group="n")
     assert corpus.texts == ("A first text.", "", "Another  one.")
     assert list(corpus.metadata.columns) == ["n", "when"]
@@ -83,7 +83,7 @@ def test_the_index_of_the_caller_comes_back_and_nothing_is_mutated():
     before = frame.copy(deep=True)
     corpus = Corpus(frame, text="text", id="id", time="day", group="m")
     assert corpus.index.equals(index)
-    assert corpus.time.index.equals(index) and Corpus.of(frame["text"]).index.equals(index)
+    assert corpus.time.index.equals(index) and as_corpus(frame["text"]).index.equals(index)
     assert corpus.group.tolist() == ["\ufffd", 1, 2]
     assert corpus.ids == ("7", "8", "9")
     assert corpus.texts[1] == "t\ufffd"
@@ -113,7 +113,7 @@ def test_take():
     assert list(taken.index) == ["z", "w", "y"]
     assert taken.time.dt.year.tolist() == [2004, 2001, 2003]
     assert taken.hashes.tolist() == corpus.hashes[[3, 0, 2]].tolist()
-    assert taken.document_texts() == Corpus.of(["a", "b"]).document_texts()
+    assert taken.document_texts() == as_corpus(["a", "b"]).document_texts()
     assert note_of(taken, "rows_taken").value == 3
     assert len(corpus.take([])) == 0
     with refuses("rows"):
@@ -137,7 +137,7 @@ def test_take():
 )
 def test_what_is_no_collection_of_texts(texts, message):
     with pytest.raises(InputError, match=message) as caught:
-        Corpus.of(texts)
+        as_corpus(texts)
     assert "\n" not in str(caught.value)
 
 
@@ -146,8 +146,8 @@ def test_an_all_empty_corpus_may_exist_but_has_no_text():
     with pytest.raises(InputError, match="in column 'body'"):
         require_text(corpus)
     with pytest.raises(InputError, match="of 0 rows"):
-        require_text(Corpus.of([]))
-    require_text(Corpus.of([None, "a"]))
+        require_text(as_corpus([]))
+    require_text(as_corpus([None, "a"]))
 
 
 def test_the_constructor_takes_what_users_have(tmp_path):

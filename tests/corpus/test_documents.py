@@ -114,7 +114,7 @@ def test_mixed_files_are_read_alike(tmp_path, kind):
         corpus = Corpus(tmp_path / "all.zip", time="year")
     else:
         (tmp_path / "all.zip").unlink()
-        corpus = Corpus.from_file(str(tmp_path), time="year")
+        corpus = Corpus(str(tmp_path), time="year")
     assert list(corpus.texts) == TEXTS
     assert [*corpus.ids] == [*list(FILES)[:5], "f/g.xlsx#1", "f/g.xlsx#2"]
     about = corpus.metadata
@@ -122,7 +122,7 @@ def test_mixed_files_are_read_alike(tmp_path, kind):
     assert about.loc[3, "date"] == "1912-05-01"
     assert about["author"][3] == "A. Dupont" and about["Author"][5] == "B. C."
     assert corpus.time.dt.year.tolist()[5:] == [1998, 2001] and corpus.time[:5].isna().all()
-    notes = " ".join(note.message for note in corpus.notes)
+    notes = " ".join(note.message for note in corpus.decisions)
     assert (
         "Running headers and footers were left out: " in notes
         and "only the first sheet is read; others are notes" in notes
@@ -140,7 +140,7 @@ def test_names_of_files_hold_metadata(tmp_path):
     corpus = Corpus(f"{tmp_path}/{{speaker}}_{{date}}.txt", time="date", group="speaker")
     assert corpus.group.tolist() == ["Ada", "Mary Ann"]
     assert [f"{day:%Y-%m}" for day in corpus.time] == ["2001-02", "1999-01"]
-    assert "readme.txt" in " ".join(note.message for note in corpus.notes)
+    assert "readme.txt" in " ".join(note.message for note in corpus.decisions)
     for pattern in ("{a}_{a}.txt", "{text}.txt", "{0}.txt"):
         with pytest.raises(InputError, match="names in braces"):
             Corpus(tmp_path / pattern)
@@ -241,7 +241,7 @@ def test_a_file_without_text_is_named_and_the_others_are_read(tmp_path, name):
     (tmp_path / "z.txt").write_text("fine")
     corpus = Corpus(tmp_path)
     assert corpus.texts[-1] == "fine"
-    assert name in " ".join(note.message for note in corpus.notes)
+    assert name in " ".join(note.message for note in corpus.decisions)
     assert corpus.status.tolist() == ([0] if name.endswith("zip") else [2, 0])
 
 
@@ -249,7 +249,9 @@ def test_pages_without_text_are_noted(tmp_path):
     (tmp_path / "a.pdf").write_bytes(pdf([typed(1), [], typed(2)]))
     corpus = Corpus(tmp_path)
     assert corpus.texts == ("\n\n".join(BODY),)
-    assert "Some pages have no text: a.pdf (pages 2)." in [note.message for note in corpus.notes]
+    assert "Some pages have no text: a.pdf (pages 2)." in [
+        note.message for note in corpus.decisions
+    ]
 
 
 def test_datasets_of_the_hub_are_fetched_when_named(monkeypatch):

@@ -64,7 +64,7 @@ def paragraph(inside):
 
 
 def messages(corpus):
-    return " ".join(note.message for note in corpus.notes)
+    return " ".join(note.message for note in corpus.decisions)
 
 
 WRAPPED = {

@@ -85,7 +85,7 @@ def test_lone_surrogates_in_ids_are_reported():
     corpus = Corpus({"text": ["a b", "c d"], "key": ["x\ud800", "y"]}, text="text", id="key")
 
     assert corpus.ids == ("x?", "y")
-    assert [(note.name, note.value) for note in corpus.notes] == [("replaced_characters", 1)]
+    assert [(note.name, note.value) for note in corpus.decisions] == [("replaced_characters", 1)]
 
 
 def test_ids_that_differ_by_lone_surrogates_alone_are_refused_as_they_are_written():

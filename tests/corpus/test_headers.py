@@ -17,7 +17,7 @@ from embedtopics.errors import InputError
 
 def note_of(corpus, name):
     """Return the message of the decision of a name, "" if there is none."""
-    return next((note.message for note in corpus.notes if note.name == name), "")
+    return next((note.message for note in corpus.decisions if note.name == name), "")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_merged_cells_have_their_value_in_each_row(write_sheet, limit):
     rows = [["text", "town", "year"], ["a", "Ulm", 1998], ["b", None, None], ["c", None, 2001]]
     path = write_sheet([*rows, ["d", "Kiel", 2002]], ["B2:B4", "C2:C3", "B5:C5"])
 
-    corpus = Corpus.from_file(path, text="text", limit=limit)
+    corpus = Corpus(path, text="text", limit=limit)
 
     assert corpus.metadata["town"].tolist() == ["Ulm", "Ulm", "Ulm", "Kiel"][:limit]
     assert corpus.metadata["year"].tolist()[:3] == [1998, 1998, 2001]
@@ -241,7 +241,7 @@ def test_rows_of_parquet_are_counted_as_they_are_unpacked(tmp_path, monkeypatch)
         Corpus(tmp_path / "a.parquet")
 
     assert caught.value.parameter == "path"
-    assert Corpus.from_file(tmp_path / "a.parquet", limit=3).texts == ("a long text " * 100,) * 3
+    assert Corpus(tmp_path / "a.parquet", limit=3).texts == ("a long text " * 100,) * 3
 
 
 @pytest.mark.parametrize("limit", [None, 1, 5_000, 9_000])
@@ -274,7 +274,7 @@ def test_the_first_elements_of_an_array_are_those_of_all(tmp_path, limit):
     (tmp_path / "a.json").write_text(f" \n[{','.join(map(json.dumps, rows))}]")
 
     assert (
-        Corpus.from_file(tmp_path / "a.json", limit=limit).texts
+        Corpus(tmp_path / "a.json", limit=limit).texts
         == (
             "a",
             long_text,

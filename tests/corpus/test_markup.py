@@ -39,7 +39,7 @@ def read_page(tmp_path):
 
 
 def messages(corpus):
-    return " ".join(note.message for note in corpus.notes)
+    return " ".join(note.message for note in corpus.decisions)
 
 
 ALTERNATIVES = {

@@ -16,11 +16,11 @@ def test_a_hundred_thousand_empty_elements_end(tmp_path, element):
     path = tmp_path / "many.xml"
     path.write_text(HEAD + element * 100_000 + TAIL)
 
-    assert " ".join(" ".join(Corpus.from_file(path).texts).split()) in ("one end", "oneend")
+    assert " ".join(" ".join(Corpus(path).texts).split()) in ("one end", "oneend")
 
 
 def test_a_word_over_a_page_break_is_joined_and_units_are_apart(tmp_path):
     path = tmp_path / "page.xml"
     path.write_text(HEAD + '<seg>bro  <pb break="no"/>\n ken</seg><seg>next</seg>' + TAIL)
 
-    assert Corpus.from_file(path).texts == ("one broken next end",)
+    assert Corpus(path).texts == ("one broken next end",)

@@ -189,7 +189,7 @@ def test_large_integers_beside_fractions_stay_exact_and_are_named():
     corpus = Corpus(rows, text="text")
 
     assert corpus.metadata["n"].tolist() == [2**53 + 1, 0.5]
-    assert [note.value for note in corpus.notes if note.name == "inexact_integers"] == [["n"]]
+    assert [note.value for note in corpus.decisions if note.name == "inexact_integers"] == [["n"]]
 
 
 def test_integers_that_a_float_holds_become_floats_beside_fractions():

@@ -61,7 +61,7 @@ def test_every_format_gives_the_same_corpus(tmp_path, name, gzipped):
     content = CONTENTS[name]
     path = tmp_path / (name + ".gz" * gzipped)
     path.write_bytes(gzip.compress(content) if gzipped else content)
-    corpus = Corpus.from_file(path, id="id", time="year", group="year")
+    corpus = Corpus(path, id="id", time="year", group="year")
     assert corpus.texts == tuple(row["body"] for row in ROWS)
     assert corpus.ids == ("a1", "007", "c3", "d4")
     assert corpus.status.tolist() == [0, 0, 1, 0]
@@ -71,7 +71,7 @@ def test_every_format_gives_the_same_corpus(tmp_path, name, gzipped):
     assert corpus.source == path.name
     assert corpus.text_column == "body"
 
-    first = Corpus.from_file(path, limit=2)
+    first = Corpus(path, limit=2)
     assert first.texts == corpus.texts[:2]
     assert list(first.metadata.columns) == ["id", "year"]
     assert first.metadata["id"].tolist() == ["a1", "007"]
@@ -89,7 +89,7 @@ def test_what_the_csv_writer_writes_is_read_back(tmp_path_factory, rows, mark):
     records = [{"left": left, "text": f"x{text}"} for left, text in rows]
     # A file that has its delimiter in the header alone can be split by nothing else.
     path.write_bytes(delimited(records, mark))
-    corpus = Corpus.from_file(path, text="text")
+    corpus = Corpus(path, text="text")
     assert corpus.texts == tuple(row["text"] for row in records)
     assert corpus.metadata["left"].fillna("").tolist() == [left for left, _ in rows]
 
@@ -97,10 +97,10 @@ def test_what_the_csv_writer_writes_is_read_back(tmp_path_factory, rows, mark):
 def test_one_document_a_line(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes("one\r\n\r\n  \nthree \u2028 four\rfive\x00".encode())
-    corpus = Corpus.from_file(path)
+    corpus = Corpus(path)
     assert corpus.texts == ("one", "", "  ", "three \u2028 four", "five\x00")
     assert corpus.status.tolist() == [0, 1, 1, 0, 0]
-    assert Corpus.from_file(path, limit=1).texts == ("one",)
+    assert Corpus(path, limit=1).texts == ("one",)
 
 
 def test_a_folder_of_text_files(tmp_path):
@@ -112,13 +112,13 @@ def test_a_folder_of_text_files(tmp_path):
     (folder / "z.txt.gz").write_bytes(gzip.compress(b"\xef\xbb\xbflast"))
     (folder / "notes.md").write_text("not a document")
     (folder / ".hidden.txt").write_text("not a document either")
-    corpus = Corpus.from_file(folder)
+    corpus = Corpus(folder)
     assert corpus.ids == ("a.txt", "b/2.TXT", "b/c/3.txt", "z.txt.gz")
     assert corpus.texts == ("", "second", "third\nfile", "last")
     assert corpus.metadata["file"].tolist() == list(corpus.ids)
     assert corpus.metadata["folder"].tolist() == [".", "b", "b/c", "."]
     assert corpus.source == "letters"
-    assert Corpus.from_file(folder, group="folder", limit=2).group.tolist() == [".", "b"]
+    assert Corpus(folder, group="folder", limit=2).group.tolist() == [".", "b"]
 
 
 @pytest.mark.parametrize(
@@ -133,16 +133,16 @@ def test_a_folder_of_text_files(tmp_path):
 )
 def test_encodings(tmp_path, content, encoding):
     (tmp_path / "a.csv").write_bytes(content)
-    corpus = Corpus.from_file(tmp_path / "a.csv", encoding=encoding)
+    corpus = Corpus(tmp_path / "a.csv", encoding=encoding)
     assert (corpus.text_column, corpus.texts) == ("text", ("été",))
 
 
 def test_a_field_of_two_megabytes(tmp_path):
     text = 'a "long" text\n' * 150_000
     (tmp_path / "a.csv").write_bytes(delimited([{"id": "1", "text": text}], ","))
-    assert Corpus.from_file(tmp_path / "a.csv").texts == (text,)
+    assert Corpus(tmp_path / "a.csv").texts == (text,)
     (tmp_path / "a.txt").write_text("word " * 400_000)
-    assert len(Corpus.from_file(tmp_path / "a.txt").texts[0]) == 2_000_000
+    assert len(Corpus(tmp_path / "a.txt").texts[0]) == 2_000_000
 
 
 @pytest.mark.parametrize(
@@ -174,28 +174,30 @@ def test_sniff_delimiter(head, expected):
 )
 def test_quotes_in_tsv_files(tmp_path, content, texts, noted):
     (tmp_path / "a.tsv").write_text(content)
-    corpus = Corpus.from_file(tmp_path / "a.tsv")
+    corpus = Corpus(tmp_path / "a.tsv")
     assert list(corpus.texts) == texts
-    assert [note.value for note in corpus.notes if note.name == "quoting"] == noted
+    assert [note.value for note in corpus.decisions if note.name == "quoting"] == noted
 
 
 def test_header_names_are_made_different(tmp_path):
     (tmp_path / "a.csv").write_text(",text, text ,n\n0,a,b,1\n1,c,d,\n")
-    corpus = Corpus.from_file(tmp_path / "a.csv")
+    corpus = Corpus(tmp_path / "a.csv")
     assert list(corpus.metadata.columns) == ["column 1", "text_2", "n"]
     assert corpus.texts == ("a", "c")
     assert corpus.metadata["n"].isna().tolist() == [False, True]
-    (renamed,) = [note for note in corpus.notes if note.name == "named_columns"]
+    (renamed,) = [note for note in corpus.decisions if note.name == "named_columns"]
     assert renamed.value == ["column 1", "text_2"]
 
 
 def test_markers_of_missing_values_in_cells(tmp_path):
     (tmp_path / "a.csv").write_text("text,day,n\nNA,2021-01-01,NA\nNAN bread,NULL,2\nnull,,3\n")
-    corpus = Corpus.from_file(tmp_path / "a.csv", time="day")
+    corpus = Corpus(tmp_path / "a.csv", time="day")
     assert corpus.status.tolist() == [2, 0, 2]
     assert corpus.time.isna().tolist() == [False, True, True]
     assert corpus.metadata["n"].isna().tolist() == [True, False, False]
-    assert {n.name: n.value for n in corpus.notes if n.name.startswith(("missing", "dates_"))} == {
+    assert {
+        n.name: n.value for n in corpus.decisions if n.name.startswith(("missing", "dates_"))
+    } == {
         "missing_markers": 2,
         "dates_missing": 2,
     }
@@ -205,7 +207,7 @@ def test_json_keeps_types_and_fills_gaps(tmp_path):
     (tmp_path / "a.jsonl").write_text(
         '{"text": "a", "n": 1}\n{"n": 2, "tags": ["x"], "text": "NA"}\n{"text": null}\n'
     )
-    corpus = Corpus.from_file(tmp_path / "a.jsonl")
+    corpus = Corpus(tmp_path / "a.jsonl")
     assert corpus.texts == ("a", "NA", "")
     assert corpus.status.tolist() == [0, 0, 2]
     assert list(corpus.metadata.columns) == ["n", "tags"]
@@ -215,10 +217,10 @@ def test_json_keeps_types_and_fills_gaps(tmp_path):
 
 def test_surrogates_in_json(tmp_path):
     (tmp_path / "a.jsonl").write_text(r'{"text": "a\ud800", "m": "\udc00b"}' + "\n")
-    corpus = Corpus.from_file(tmp_path / "a.jsonl")
+    corpus = Corpus(tmp_path / "a.jsonl")
     assert corpus.texts == ("a\ufffd",)
     assert corpus.metadata["m"].tolist() == ["\ufffdb"]
-    (repaired,) = [note for note in corpus.notes if note.name == "replaced_characters"]
+    (repaired,) = [note for note in corpus.decisions if note.name == "replaced_characters"]
     assert repaired.value == 2
 
 
@@ -227,17 +229,15 @@ def test_parquet_brings_its_index_and_reads_as_many_rows_as_asked(tmp_path):
         {"text": [f"t{n}" for n in range(100)]}, index=[f"r{n}" for n in range(100)]
     )
     frame.to_parquet(tmp_path / "a.parquet", row_group_size=7)
-    corpus = Corpus.from_file(tmp_path / "a.parquet", limit=30)
+    corpus = Corpus(tmp_path / "a.parquet", limit=30)
     assert corpus.texts == tuple(frame["text"][:30])
     assert list(corpus.index) == list(frame.index[:30])
-    assert list(Corpus.from_file(tmp_path / "a.parquet").index) == list(frame.index)
+    assert list(Corpus(tmp_path / "a.parquet").index) == list(frame.index)
 
 
 @pytest.mark.benchmark_data
 def test_news_articles(data_folder):
-    corpus = Corpus.from_file(
-        data_folder / "bbc_news" / "bbc_news.jsonl.gz", id="id", group="label"
-    )
+    corpus = Corpus(data_folder / "bbc_news" / "bbc_news.jsonl.gz", id="id", group="label")
     assert len(corpus) == 2225
     assert corpus.text_column == "text"
     assert corpus.group.nunique() == 5
@@ -248,7 +248,7 @@ def test_news_articles(data_folder):
 @pytest.mark.benchmark_data
 def test_titles_with_quotes_that_enclose_nothing(data_folder):
     path = data_folder / "arxiv_titles" / "arxiv_titles.tsv.gz"
-    corpus = Corpus.from_file(path, text="title", id="arxiv_id", time="created", limit=50_000)
+    corpus = Corpus(path, text="title", id="arxiv_id", time="created", limit=50_000)
     assert len(corpus) == 50_000
     assert any(text.startswith('"') for text in corpus.texts)
     assert corpus.time.notna().all()

@@ -156,7 +156,7 @@ def test_the_first_rows_of_a_file_above_the_limit_are_read(tmp_path, name):
     head = {"a.csv.gz": "text\n", "a.json.gz": "["}.get(name, "")
     (tmp_path / name).write_bytes(gzip.compress((head + row * 400 + "no end").encode()))
 
-    assert Corpus.from_file(tmp_path / name, limit=3).texts == (text,) * 3
+    assert Corpus(tmp_path / name, limit=3).texts == (text,) * 3
 
 
 @pytest.mark.parametrize("name", ["a.txt.gz", "a.csv.gz", "a.jsonl.gz"])
@@ -196,7 +196,7 @@ def test_damage_of_a_member_is_named(tmp_path, method, place):
     corpus = Corpus(tmp_path / "a.zip")
 
     assert corpus.status.tolist() == [2, 0]
-    assert "cannot be unpacked" in " ".join(note.message for note in corpus.notes)
+    assert "cannot be unpacked" in " ".join(note.message for note in corpus.decisions)
 
 
 def office_file(kind):

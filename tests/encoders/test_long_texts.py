@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import embedtopics as et
-from embedtopics import Corpus
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.encoders import CachedEncoder
 from tests.factories import exact_encoder, refuses
 
@@ -61,7 +61,7 @@ def test_a_megabyte_without_spaces_is_read_whole(chunking):
 
 
 def test_passages_of_a_corpus_are_what_the_encoder_reads(chunking, tiny_encoder):
-    corpus = Corpus.of([LONG, None, "the cat"])
+    corpus = as_corpus([LONG, None, "the cat"])
     passages = corpus.passages(chunking)
     assert passages.ids[-1].endswith("#1")
     assert len(passages) == 5

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import embedtopics as et
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders import FastTextEncoder, RandomProjectionEncoder, TfidfEncoder
 from embedtopics.encoders._registry import resolve_encoder
@@ -126,7 +127,7 @@ def test_one_that_learns_the_same_but_for_rounding_is_accepted(toy, tmp_path, mo
 def test_inspection_lets_a_copy_learn_and_counts_words(toy, encoder):
     texts, _, _ = toy
     made = resolve_encoder(encoder)
-    found = inspect(et.Corpus.of(texts), made)
+    found = inspect(as_corpus(texts), made)
     assert found.mean_tokens == pytest.approx(np.mean([len(t.split()) for t in texts]), rel=1e-6)
     assert found.truncated_share == found.unseen_share == 0 and found.tokens_per_second > 0
     assert getattr(made, "is_fitted", False) == (encoder == "random")
@@ -151,7 +152,7 @@ class WordCounter:
 
 def test_counts_rows_and_lengths():
     texts = [f"{ENGLISH} {i}" for i in range(20)] + [f"{ENGLISH} 3", None, " "]
-    seen = inspect(et.Corpus.of(texts), WordCounter())
+    seen = inspect(as_corpus(texts), WordCounter())
     assert (seen.n_rows, seen.n_documents, seen.n_repeated) == (23, 20, 1)
     assert (seen.n_missing, seen.n_empty) == (1, 1)
     assert seen.mean_tokens == 15 and seen.truncated_share == 1.0
@@ -166,20 +167,20 @@ def test_a_fit_takes_the_vectors_that_the_estimate_needed(tmp_path):
     words = ["river", "bank", "trade", "vote", "match", "goal", "bread", "loaf", "piano", "song"]
     texts = [" ".join(rng.choice(words, 40)) for _ in range(400)]
     encoder = et.encoders.CachedEncoder(RandomProjectionEncoder(), folder=tmp_path)
-    first = inspect(et.Corpus.of(texts), encoder)
+    first = inspect(as_corpus(texts), encoder)
     n_cached = encoder.encode_with_report(texts).n_cached
     assert 0 < n_cached < 400 and first.tokens_per_second > 0
-    again = inspect(et.Corpus.of(texts), encoder)  # all are cached
+    again = inspect(as_corpus(texts), encoder)  # all are cached
     assert 0 < again.tokens_per_second < math.inf and again.seconds_to_encode > 0
 
 
 def test_warns_of_a_language_that_the_encoder_does_not_read():
     french = "Le conseil municipal a discuté de la réparation du vieux pont de la ville"
-    seen = inspect(et.Corpus.of([f"{french} numéro {i}" for i in range(30)]), WordCounter())
+    seen = inspect(as_corpus([f"{french} numéro {i}" for i in range(30)]), WordCounter())
     assert "multilingual" in seen.warnings[0]
 
 
 def test_without_an_encoder_only_the_rest_is_estimated():
-    seen = inspect(et.Corpus.of([f"{ENGLISH} {i}" for i in range(5)]))
+    seen = inspect(as_corpus([f"{ENGLISH} {i}" for i in range(5)]))
     assert math.isnan(seen.mean_tokens) and math.isnan(seen.tokens_per_second)
     assert seen.seconds_after > 0

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-import embedtopics as et
 from embedtopics import evaluation
+from embedtopics.corpus._corpus import corpus_of_fields
 from embedtopics.errors import InputError
 from embedtopics.evaluation._coherence import topic_uniqueness
 from embedtopics.topics import evaluate, top_words, validation_sheets
@@ -62,7 +62,7 @@ def test_labels_by_column_and_by_row():
     assert (given.loc["ari", "n"], given.loc["ari_covered", "n"]) == (len(used), inside.sum())
     assert given.loc["ari_covered", "meaning"].endswith("on the texts in a topic")
     metadata = base.corpus.metadata.assign(party=noisy)
-    corpus = et.Corpus.of_fields(**{**vars(base.corpus), "metadata": metadata})
+    corpus = corpus_of_fields(**{**vars(base.corpus), "metadata": metadata})
     named = evaluate(dataclasses.replace(base, corpus=corpus), labels="party", n_resamples=50)
     pd.testing.assert_frame_equal(named.set_index("measure"), given)
 

@@ -17,7 +17,7 @@ from tests.factories import refuses
 
 @pytest.fixture(scope="module")
 def corpus():
-    corpus = et.Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
+    corpus = et.Corpus(demo_path(), text="text", id="id", time="date", group="source")
     return corpus[corpus.metadata["language"] == "en"][:240]
 
 

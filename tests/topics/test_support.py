@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_matrix
 
 import embedtopics as et
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.terms.results import TermCounts
 from embedtopics.topics import _support as subject
@@ -236,7 +237,7 @@ def test_with_a_clusterer_of_ones_own(collection):
             return self.labels
 
     known = Known()
-    corpus = et.Corpus.of(texts)
+    corpus = as_corpus(texts)
     known.labels = group[corpus.distinct().first_rows]
     model = et.TopicModel(languages=["en"], clusterer=known)
     result = model.fit(corpus, embeddings=vectors).result_

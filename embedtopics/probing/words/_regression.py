@@ -12,7 +12,7 @@ import pandas as pd
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.machine import one_blas_thread
 from embedtopics.corpus._classes import spell_class
-from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._corpus import Corpus, as_corpus
 from embedtopics.corpus._windows import sentence_starts
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
 from embedtopics.errors import InputError
@@ -140,7 +140,7 @@ def regress_uses(
             raise InputError("data", expected, found=f"{len(table):,} rows")
         documents = np.arange(len(table))
     else:
-        corpus = Corpus.of(source)
+        corpus = as_corpus(source)
         texts, documents = _sentences_with(corpus, every)
         states = hidden_states(texts, encoder, layers=layers, show_progress=show_progress)
         table = corpus.metadata.iloc[documents].reset_index(drop=True)

@@ -17,7 +17,7 @@ from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import spell_count
 from embedtopics._utils.fitted import FittedTopics, fitted_encoder, result_of
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
-from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.corpus._corpus import Corpus, as_corpus, corpus_of_fields, require_text
 from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus._texts import distinct_names
 from embedtopics.corpus.results import DistinctDocuments
@@ -129,7 +129,7 @@ def extend(
     """
     encoder = fitted_encoder(result) if encoder is None else encoder
     result = result_of(result)
-    added = Corpus.of(corpus)
+    added = as_corpus(corpus)
     require_text(added)
 
     merged = merge_documents(result, added)
@@ -383,7 +383,7 @@ def join_corpora(first: Corpus, second: Corpus) -> Corpus:
     message = spell_count(len(second), "row", "rows")
     message += f" from {second.source} appended to {len(first):,}."
     notes.append(Decision("corpus", "rows_added", len(second), message))
-    return Corpus.of_fields(
+    return corpus_of_fields(
         texts=(*first.texts, *second.texts),
         ids=(*first.ids, *ids),
         status=np.concatenate([first.status, second.status]),
@@ -392,7 +392,7 @@ def join_corpora(first: Corpus, second: Corpus) -> Corpus:
         time_column=roles["time"],
         group_column=roles["group"],
         source=first.source,
-        notes=(*first.notes, *second.notes, *notes),
+        decisions=(*first.decisions, *second.decisions, *notes),
         # Hashing is the slow part of reading.
         hashes=np.concatenate([first.hashes, second.hashes]),
     )

@@ -20,7 +20,7 @@ from embedtopics._utils.display import progress_bar, spell_count
 from embedtopics.clustering._resolution import FEWEST
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._alignment import align_frame
-from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.corpus._corpus import Corpus, as_corpus, require_text
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
@@ -98,7 +98,7 @@ def fit_sample(
     if not isinstance(model, TopicModel):
         remedy = "the model comes first: et.topics.fit_sample(et.TopicModel(), corpus)"
         raise InputError("model", "a TopicModel", model, remedy)
-    corpus = Corpus.of(corpus)
+    corpus = as_corpus(corpus)
     require_text(corpus)
     n_documents = checked_count(n_documents, "n_documents", 2)
     if isinstance(model.constraints, PartialLabels | ManualLabels):

@@ -187,7 +187,7 @@ def _dates_of(result: TopicResult, time: Any) -> tuple[Times, str, tuple[Decisio
     elif corpus.time is None:
         raise InputError("time", "a column or a date for each row: the corpus has no dates", time)
     else:
-        dates, notes = corpus.time, corpus.notes
+        dates, notes = corpus.time, corpus.decisions
 
     has_text = result.distinct.of_row >= 0
     moments = dates.to_numpy(dtype="datetime64[us]")

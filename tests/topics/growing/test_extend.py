@@ -6,6 +6,7 @@ import pytest
 
 import embedtopics as et
 from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.errors import InputError
 from embedtopics.terms._counts import count_terms
 from embedtopics.terms._tokens import tokenize
@@ -65,7 +66,7 @@ def test_new_documents_get_what_assign_gives_them(split, extension):
 def test_the_grown_result_is_one_of_all_rows(split, extension):
     result, texts, _ = split
     grown = extension.result
-    whole = et.Corpus.of([*result.corpus.texts, *texts])
+    whole = as_corpus([*result.corpus.texts, *texts])
     distinct = whole.distinct()
     for name in ("hashes", "first_rows", "of_row", "weights"):
         expected = getattr(distinct, name)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from embedtopics import Corpus
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.errors import InputError
 from embedtopics.topics.growing._extend import join_corpora
 
@@ -18,8 +19,8 @@ def dated():
 
 def test_a_joint_corpus_is_that_of_all_texts():
     parts = ["one ", None, "two", ""], ["two", "three", "one", "  "]
-    joint = join_corpora(*(Corpus.of(part) for part in parts))
-    whole = Corpus.of(parts[0] + parts[1])
+    joint = join_corpora(*(as_corpus(part) for part in parts))
+    whole = as_corpus(parts[0] + parts[1])
     assert joint.texts == whole.texts and joint.ids == whole.ids
     np.testing.assert_array_equal(joint.status, whole.status)
     np.testing.assert_array_equal(joint.hashes, whole.hashes)
@@ -39,7 +40,7 @@ def test_columns_are_aligned_by_name_and_what_is_lacking_is_missing(dated):
     assert joint.metadata["n"].tolist() == [1, 2, 3, 4]
     assert joint.metadata["n"].dtype == np.int64
     assert joint.metadata["more"].isna().tolist() == [True, True, True, False]
-    noted = {note.name: note.value for note in joint.notes}
+    noted = {note.name: note.value for note in joint.decisions}
     assert noted["time_renamed"] == "date" and noted["columns_missing"] == ["more"]
     assert noted["rows_added"] == 1
 
@@ -55,7 +56,7 @@ def test_columns_are_aligned_by_name_and_what_is_lacking_is_missing(dated):
 )  # fmt: skip
 def test_a_column_stays_of_its_kind_where_others_lack_it(column, missing):
     one = Corpus(pd.DataFrame({"text": ["a", "b"], "c": column}), text="text")
-    for pair, place in (((one, Corpus.of(["z"])), 2), ((Corpus.of(["z"]), one), 0)):
+    for pair, place in (((one, as_corpus(["z"])), 2), ((as_corpus(["z"]), one), 0)):
         made = join_corpora(*pair).metadata["c"]
         assert made.dtype == missing
         assert made.isna().tolist() == [row == place for row in range(3)]
@@ -80,7 +81,7 @@ def test_ids_that_are_taken_are_made_unique():
     two = Corpus(["c", "d", "e"], ids=["x", "x-2", "z"])
     joint = join_corpora(one, two)
     assert joint.ids == ("x", "y", "x-3", "x-2", "z")
-    assert {note.name: note.value for note in joint.notes}["ids_renamed"] == 1
+    assert {note.name: note.value for note in joint.decisions}["ids_renamed"] == 1
 
 
 @pytest.mark.parametrize(

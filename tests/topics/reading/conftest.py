@@ -7,6 +7,7 @@ from scipy.sparse import csr_matrix
 
 from embedtopics import Corpus
 from embedtopics.clustering.results import Clustering
+from embedtopics.corpus._corpus import as_corpus
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.terms._counts import count_terms
@@ -21,7 +22,7 @@ def _build(
     ngram_range=(1, 2), reasons=None, settings=None, **columns,
 ):  # fmt: skip
     """Return a result; `topics`, `vectors`, `memberships`, `probabilities`: one a row."""
-    corpus = Corpus(data, **columns) if hasattr(data, "columns") else Corpus.of(data)
+    corpus = Corpus(data, **columns) if hasattr(data, "columns") else as_corpus(data)
     documents = corpus.distinct()
     rows = documents.first_rows
     n = len(rows)

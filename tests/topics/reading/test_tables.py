@@ -86,7 +86,7 @@ def test_a_workbook_holds_all_tables_with_equal_values(result, tmp_path):
     settings = sheets["settings"].set_index(["section", "name"])["value"]
     assert json.loads(settings["settings", "range"]) == [1, 2]
     assert float(settings["seconds", "terms"]) == 0.5
-    assert [(note.name, note.value) for note in done.notes] == [("texts_shortened", 2)]
+    assert [(note.name, note.value) for note in done.decisions] == [("texts_shortened", 2)]
 
 
 def test_a_workbook_runs_nothing(result, tmp_path):
@@ -106,7 +106,7 @@ def test_a_folder_holds_a_file_for_each_table(result, tmp_path):
     assert [p.name for p in done.paths] == [f"{name}.csv" for name in ALL]
     single = export(result, tmp_path / "one.csv")
     assert single.paths[0].read_bytes() == done.paths[1].read_bytes()
-    assert "formulas" in {note.name for note in single.notes}
+    assert "formulas" in {note.name for note in single.decisions}
     read = pd.read_csv(single.paths[0], keep_default_na=False, na_values=[""])
     for name in ("key", "id", "tweet", "count", "share", "flag", "topic", "membership", "x"):
         same(read[name], documents(result).reset_index()[name])
@@ -120,7 +120,7 @@ def test_parquet_is_read_again_with_equal_values(result, tmp_path):
     read, written = pd.read_parquet(tmp_path / "r.parquet"), documents(result)
     kept = [name for name in written.columns if name != "list"]
     pd.testing.assert_frame_equal(read[kept], written[kept])
-    assert done.notes[0].value == ["list"] and read["list"].iloc[0] == "[1, 'a']"
+    assert done.decisions[0].value == ["list"] and read["list"].iloc[0] == "[1, 'a']"
     export(result, tmp_path / "t.parquet", what="topics")
     read = pd.read_parquet(tmp_path / "t.parquet")["terms"]
     assert [list(row) for row in read] == table(result, n_terms=10)["terms"].tolist()

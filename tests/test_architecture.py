@@ -96,6 +96,17 @@ def test_imports_follow_the_table():
     assert not offences
 
 
+def test_figures_and_reports_get_the_result_of_a_model_from_result_of_alone():
+    offences = [
+        f"{path}:{node.lineno}"
+        for path, tree in TREES.items()
+        if path.parts[0] in ("plots", "report")
+        for node in ast.walk(tree)
+        if getattr(node, "attr", getattr(node, "value", None)) == "result_"
+    ]
+    assert not offences
+
+
 def test_no_module_of_the_package_is_imported_by_a_string():
     offences = [
         f"{path}:{node.lineno}"

@@ -32,15 +32,26 @@ from embedtopics.plots._theme import (
     scatter,
     small,
 )
+from embedtopics.protocols import Float64Array
 from embedtopics.topics.results import CHOICES, Specifications, TopicEffects
 
 if TYPE_CHECKING:
+    import pandas as pd
     from plotly.graph_objects import Figure
 
+_EDGE = 0.06
+"""Share of a scale that is left free beside the longest interval."""
+
 _ROW = 34
+_MOST_LEVEL = 5
+"""Classes up to which names stand level above a confusion matrix."""
+
+_GLYPH = 7.5
+"""Pixels of a letter of these names, as measured on the system fonts."""
+
 _MOST = 40
 _SCALE = [[0.0, "#ffffff"], [1.0, PALETTE[0]]]
-_EVALUATE = "et.classification.evaluate(classifier, texts, labels)"
+_EVALUATE = "et.classification.evaluate(classifier, test, train)"
 _ZERO_LINE: Spec = {"showgrid": True, "zeroline": True, "zerolinecolor": GREY}
 
 
@@ -94,10 +105,13 @@ def confusion(
     canvas = canvas.sized(min(190 + max(64, min(96, 900 // n)) * n, PAGE_WIDTH))
     axis: Spec = {"tickvals": list(range(n)), "ticktext": names, "showgrid": False, "side": "top"}
     axis |= {"title": {"text": f"predicted ({counts.sum():,.0f} texts)", "standoff": 10}}
-    if n > 5:
+    top = 70.0
+    if n > _MOST_LEVEL:
+        # Names on end, below the title of their axis and that of the figure.
         axis["tickangle"] = -90
+        top = max(top, 44 + _GLYPH * max(map(len, names)))
     true = {**name_axis(names, None), "title": {"text": "true", "standoff": 10}}
-    layout: Spec = base_layout(canvas, n * _ROW + 100, l=16, r=24, t=70, b=16)
+    layout: Spec = base_layout(canvas, n * _ROW + 30 + top, l=16, r=24, t=top, b=16)
     return go.Figure([trace], layout | {"xaxis": axis, "yaxis": true, "annotations": written})
 
 
@@ -243,7 +257,7 @@ def forest(
     formula = f"<b>{caption(fit.formula, 50)}</b><br>{small(fit.family)}"
     layout = base_layout(canvas, 30 * len(names) + 130, t=90, b=36) | {
         "annotations": [note(f"{formula}<br>{small(ESTIMATE_KEY)}", yshift=10)],
-        "xaxis": _ZERO_LINE,
+        "xaxis": _ZERO_LINE | {"range": _padded(_known_numbers(table))},
         "yaxis": name_axis(names, 26),
     }
     traces = estimate_traces(table, range(len(table)), is_time=False, form=".3g")
@@ -251,9 +265,17 @@ def forest(
 
 
 def _forest_of_topics(fit: TopicEffects, canvas: Canvas) -> Figure:
-    panels = list(fit.marginal_effects().groupby(["covariate", "level"], sort=False))
+    effects = fit.marginal_effects()
+    panels = list(effects.groupby(["covariate", "level"], sort=False))
     heights = [26 * len(fit.topics) + 24] * len(panels)
     figure = panel_figure(canvas, heights, between=64, margin={"t": 60, "b": 28})
+
+    # The levels of a covariate have one scale, so that their intervals can be compared.
+    spans: dict[Any, list[float]] = {
+        covariate: _padded(100 * rows[["effect", "low", "high"]].to_numpy())
+        for covariate, rows in effects.groupby("covariate", sort=False)
+    }
+
     notes = []
     for panel, ((name, level), frame) in enumerate(panels):
         # Shares from 0 to 1 as percentage points; no rows are labelled.
@@ -263,13 +285,34 @@ def _forest_of_topics(fit: TopicEffects, canvas: Canvas) -> Figure:
             figure.add_trace(trace | axes_of(panel))
 
         x, y = axis_keys(panel)
-        axis = _ZERO_LINE | {"tickformat": "+.3~g", "tickangle": 0, "nticks": 5}
+        axis = _ZERO_LINE | {
+            "range": spans[name],
+            "tickformat": ".3~g",
+            "tickangle": 0,
+            "nticks": 5,
+        }
         figure.update_layout({x: axis, y: name_axis(list(frame["topic_name"]), 36)})
         reference, unit = frame[["reference", "unit"]].iloc[0]
         about = f"against {reference}" if reference else f"for one {unit} more"
         text = heading(f"{name}: {level}".rstrip(": "), f"points {about}", 60)
         notes.append(panel_note(figure, panel, text))
     return figure.update_layout(annotations=notes, showlegend=False)
+
+
+def _known_numbers(table: pd.DataFrame) -> Float64Array:
+    """Return all estimates and ends of intervals in a table of coefficients."""
+    columns = ["estimate", "low", "high", "gold", "gold_low", "gold_high", "naive"]
+    present = [name for name in columns if name in table]
+    return table[present].to_numpy(dtype=np.float64)
+
+
+def _padded(values: Float64Array) -> list[float]:
+    """Return a range of values and zero, so that no interval seems cut at an edge."""
+    finite = values[np.isfinite(values)]
+    low = float(finite.min(initial=0.0))
+    high = float(finite.max(initial=0.0))
+    edge = _EDGE * (high - low) or 1.0
+    return [low - edge, high + edge]
 
 
 def specifications(

@@ -8,6 +8,7 @@ from embedtopics.plots._colors import PALETTE
 from embedtopics.plots._inputs import check_input
 from embedtopics.plots._layers import Line, end_names, layer_axis, traces_of, value_range
 from embedtopics.plots._theme import (
+    PAGE_WIDTH,
     Canvas,
     axis_keys,
     caption,
@@ -50,8 +51,8 @@ def contextualization(
 ) -> Figure:
     """Draw how much the vector of a word depends on its context, layer by layer.
 
-    On the left: the mean cosine of two uses of a word, of a word and its sentence, and of two
-    random words (anisotropy; Ethayarajh 2019). On the right: the same minus the value by chance. A
+    First panel: the mean cosine of two uses of a word, of a word and its sentence, and of two
+    random words (anisotropy; Ethayarajh 2019). Second panel: the same minus the value by chance. A
     word with one vector in all contexts stays at 1 minus the anisotropy; a word whose vector
     depends only on the context falls to 0. Bands are 95 % intervals.
 
@@ -61,8 +62,8 @@ def contextualization(
         From `embedtopics.probing.contextualization`.
     title : str, optional
     width, height : int, optional
-        Pixels; by default the width of the page, and the height that the content needs. Below a
-        width of 900 the panels are above each other.
+        Pixels; by default the width of the page, and the height that the content needs. The panels
+        are side by side from a width of 900.
 
     Returns
     -------
@@ -73,7 +74,7 @@ def contextualization(
     call = "et.probing.contextualization(states)"
     check_input(result, "contextualization", Contextualization, call)
 
-    columns = 2 if canvas.assumed_width >= _LEAST_FOR_TWO else 1
+    columns = 2 if (canvas.width or PAGE_WIDTH) >= _LEAST_FOR_TWO else 1
     figure = panel_figure(
         canvas,
         [_PANEL] * (2 // columns),

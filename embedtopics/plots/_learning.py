@@ -311,7 +311,6 @@ def before_after(
         if part is scores:
             text = "<b>difference</b> (95 % interval)"
             traces, reach = _differences(part), (0.0, 0.0, 0.08)
-            figure.update_xaxes(tickformat="+", row=1)
         figure.add_traces([trace | axes_of(panel) for trace in traces])
         figure.add_annotation(panel_note(figure, panel, text, yshift=8))
         figure.update_yaxes(name_axis(_names(part), None), row=panel + 1)

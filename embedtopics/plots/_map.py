@@ -17,6 +17,7 @@ from embedtopics.plots._theme import (
     HIDDEN,
     INK,
     MUTED,
+    PAGE_WIDTH,
     Canvas,
     Spec,
     base_layout,
@@ -63,8 +64,8 @@ def map(
     result : TopicResult or fitted TopicModel
     title : str, optional
     width, height : int, optional
-        Pixels. Without them the figure fills its page, and names are placed for 1,100 by 720; below
-        a width of 700 there is no legend.
+        Pixels. Without them the figure fills its page, and names are placed for 700 by 720; below a
+        width of 700 there is no legend.
 
     Returns
     -------
@@ -94,8 +95,10 @@ def map(
         top = 16  # the tools stand beside the title
     layout = base_layout(canvas, _HEIGHT - canvas.title_band, l=12, r=12, t=top, b=12)
     margin = layout["margin"]
+    # Names that have space in a notebook or an image file have it on wide pages too.
+    legend_width = _LEGEND_WIDTH if has_legend else 0
     drawing = (
-        canvas.assumed_width - margin["l"] - margin["r"] - (_LEGEND_WIDTH if has_legend else 0),
+        (canvas.width or PAGE_WIDTH) - margin["l"] - margin["r"] - legend_width,
         layout["height"] - margin["t"] - margin["b"],
     )
     labelled = [name_lines(cut(name, 44), 18, 3) or [""] for name in names[:-1]]

@@ -121,14 +121,14 @@ def _panels(
     n = len(topic_ids)
     columns = min(n, 2)  # that fit into 420 pixels
     heights = [_PANEL] * -(-n // columns)
-    margin = {"t": 84, "b": 58}
+    margin = {"l": 40, "t": 84, "b": 58}
     figure = panel_figure(
         canvas,
         heights,
         columns,
         n=n,
         between=_BETWEEN,
-        gap=40,
+        gap=48,
         margin=margin,
     )
     traces, notes = [], []
@@ -146,15 +146,21 @@ def _panels(
             about = f'<b><span style="color:{shade}">{word}</span></b>'
         text = heading(topic_name(trends.topic_names, topic), about, columns)
         notes.append(panel_note(figure, panel, text, size=12))
-        notes.append(panel_note(figure, panel, _spell(top), up="top", size=10, color=MUTED))
+        ceiling = {"across": "right", "up": "top", "xshift": -4, "size": 10, "color": MUTED}
+        notes.append(panel_note(figure, panel, _spell(top), **ceiling))
         if panel + columns >= n:
             notes += _ends(figure, trends, panel)
     ends = [0] if trends.n_periods == 1 else [0, trends.n_periods - 1]
     figure.update_xaxes(_time_axis(trends, ends), showticklabels=False)
     figure.update_yaxes(HIDDEN)
+    key = []
     if few:
-        key = f"hollow: fewer than {trends.min_rows:,} rows"
-        notes.append(note(key, 0.0, 0.0, up="top", yshift=-22, size=11, color=MUTED))
+        key.append(f"hollow: fewer than {trends.min_rows:,} rows")
+    if any(_is_cut(trends, topic) for topic in topic_ids):
+        key.append("bands end at the top of a panel")
+    if key:
+        text = "; ".join(key)
+        notes.append(note(text, 0.0, 0.0, up="top", yshift=-22, size=11, color=MUTED))
     return figure.add_traces(traces).update_layout(annotations=notes)
 
 
@@ -244,6 +250,11 @@ def _top(trends: TopicTrends, topic: int) -> float:
     largest = float(np.nanmax(trends.high[topic], initial=0.0))
     bound = 1.6 * float(np.nanmax(trends.shares[topic], initial=0.0))
     return min(largest, bound or largest) or 1.0
+
+
+def _is_cut(trends: TopicTrends, topic: int) -> bool:
+    """Return whether an interval of a topic exceeds its panel."""
+    return float(np.nanmax(trends.high[topic], initial=0.0)) > _top(trends, topic)
 
 
 def _spell(value: float) -> str:

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import PALETTE, tint
 from embedtopics.plots._shares import number_axis
-from embedtopics.plots._theme import MUTED, Canvas, base_layout, caption, scatter
+from embedtopics.plots._theme import MUTED, PAGE_WIDTH, Canvas, base_layout, caption, scatter
 from embedtopics.protocols import Float64Array
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ _MOST_NAMES = 40
 _GLYPH = 7.0
 _AIR = 4.0
 _LINE = 17.0
+_HALF_A_NAME = 56.0
 
 
 def axis(
@@ -57,8 +58,9 @@ def axis(
     words = _words_of(scale)
     layout = base_layout(canvas, 460, t=20, b=50, l=60)
     margin = layout["margin"]
+    # Names that stand beside each other in a notebook do so on a wider page too.
     drawing = (
-        canvas.assumed_width - margin["l"] - margin["r"],
+        (canvas.width or PAGE_WIDTH) - margin["l"] - margin["r"],
         layout["height"] - margin["t"] - margin["b"],
     )
 
@@ -83,8 +85,12 @@ def axis(
 
     powers = list(range(int(y.max()) + 1))
     uses = {"tickvals": powers, "ticktext": [f"{10**power:,}" for power in powers]}
+    # The outermost names need space at the ends.
+    edge = _HALF_A_NAME / drawing[0] * float(np.ptp(x) or 1.0)
+    span = [float(x.min()) - edge, float(x.max()) + edge]
+    position = number_axis("position, in standard deviations of the texts")
     axes = {
-        "xaxis": number_axis("position, in standard deviations of the texts"),
+        "xaxis": position | {"range": span},
         "yaxis": uses | {"title": {"text": "uses"}},
     }
     return go.Figure([dots, names], layout | axes)

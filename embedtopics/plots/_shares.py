@@ -71,7 +71,7 @@ def shares(
     Returns
     -------
     plotly.graph_objects.Figure
-        One panel per class, or one of means.
+        One panel per class; one of all classes if there are no groups, and of means.
 
     Raises
     ------
@@ -93,6 +93,9 @@ def _classes(table: pd.DataFrame, classes: Sequence[Any] | None, canvas: Canvas)
     """Draw a panel for each class."""
     shown = _classes_shown(table, classes)
     groups = list(dict.fromkeys(table["group"]))
+    if len(groups) == 1 and len(shown) > 1:
+        return _classes_of_one_group(table, shown, classes is None, canvas)
+
     names = [_group_name(group) for group in groups]
     is_time = len(names) > 1 and all(_DATE.fullmatch(name) for name in names)
 
@@ -120,11 +123,40 @@ def _classes(table: pd.DataFrame, classes: Sequence[Any] | None, canvas: Canvas)
         notes.append(panel_note(figure, panel, heading(str(name), about, 60)))
 
     key = ESTIMATE_KEY
-    n_classes = table["class"].nunique()
-    if classes is None and n_classes > len(shown) > 1:
-        key += f"<br>and {n_classes - len(shown):,} more classes"
+    if classes is None and len(shown) > 1:
+        key += _more_classes(table, shown)
     notes.append(note(key, 0.0, 1.0, size=12, color=MUTED, yshift=46))
     return figure.update_layout(annotations=notes, showlegend=False)
+
+
+def _classes_of_one_group(
+    table: pd.DataFrame, shown: Sequence[Any], is_default: bool, canvas: Canvas
+) -> Figure:
+    """Draw the classes of one group as the lines of one panel, so that they can be compared."""
+    import plotly.graph_objects as go
+
+    rows = table.set_index("class").loc[list(shown)]
+    group = _group_name(rows["group"].iloc[0])
+    about = f"{int(rows['n'].max()):,} texts, {int(rows['n_gold'].max()):,} labelled"
+    key = ESTIMATE_KEY
+    if is_default:
+        key += _more_classes(table, shown)
+
+    layout = base_layout(canvas, _ROW * len(shown) + 130, t=100, b=34, l=16) | {
+        "xaxis": {"tickformat": ".0%", "rangemode": "tozero", "showgrid": True},
+        "yaxis": name_axis([str(name) for name in shown], 36),
+        "annotations": [
+            note(heading(group, about, 60)),
+            note(key, size=12, color=MUTED, yshift=46),
+        ],
+    }
+    return go.Figure(estimate_traces(rows, range(len(rows)), is_time=False), layout)
+
+
+def _more_classes(table: pd.DataFrame, shown: Sequence[Any]) -> str:
+    """Return a line with the number of classes that a figure leaves out."""
+    n_more = table["class"].nunique() - len(shown)
+    return f"<br>and {n_more:,} more classes" if n_more > 0 else ""
 
 
 def _classes_shown(table: pd.DataFrame, classes: Sequence[Any] | None) -> list[Any]:

@@ -209,8 +209,8 @@ CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 
 CALLS = {
     "AnnotationProject": "project.report()",
-    "TextClassifier": "et.classification.evaluate(classifier, texts, labels)",
-    "TokenClassifier": "et.classification.evaluate(classifier, texts, labels)",
+    "TextClassifier": "et.classification.evaluate(classifier, test, train)",
+    "TokenClassifier": "et.classification.evaluate(classifier, test, train)",
 }
 """What returns the report of an object that has none itself, by the name of its class."""
 

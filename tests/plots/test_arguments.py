@@ -20,15 +20,16 @@ CALLS = {
     "axis": ("scale", "et.probing.Scale(encoder).fit(texts, scores)"),
     "by_group": ("groups", "et.topics.by_group(model)"),
     "comparison": ("comparison", "et.comparison.compare_encoders(encoders, corpus)"),
-    "confusion": ("report", "et.classification.evaluate(classifier, texts, labels)"),
+    "confusion": ("report", "et.classification.evaluate(classifier, test, train)"),
     "contextualization": ("contextualization", "et.probing.contextualization(states)"),
     "hierarchy": ("hierarchy", "et.topics.hierarchy(model)"),
     "keyness": ("frame", "et.topics.keyness(model, target)"),
     "layers": ("scores", "et.probing.probe(states, labels)"),
     "learning_curves": ("report", "et.training.fit(encoder, examples, out=folder)"),
+    "mixture": ("mixture", "et.topics.mixture(model, row)"),
     "over_time": ("trends", "et.topics.over_time(model)"),
-    "reliability": ("report", "et.classification.evaluate(classifier, texts, labels)"),
-    "risk_coverage": ("report", "et.classification.evaluate(classifier, texts, labels)"),
+    "reliability": ("report", "et.classification.evaluate(classifier, test, train)"),
+    "risk_coverage": ("report", "et.classification.evaluate(classifier, test, train)"),
     "shares": ("shares", "et.inference.shares(measurement, by)"),
     "specifications": ("answers", "et.topics.specifications(corpus)"),
     "tokens": ("report", "et.pretraining.tokenizer_report(encoder, corpus)"),
@@ -70,8 +71,7 @@ def test_a_figure_has_one_object_and_ends_with_title_width_and_height(name):
     kinds = [one.kind for one in parameters]
     assert kinds[-3:] == [inspect.Parameter.KEYWORD_ONLY] * 3
     positional = [one for one in parameters if one.kind is not inspect.Parameter.KEYWORD_ONLY]
-    n_objects = 2 if name == "mixture" else 1
-    assert len(positional) == n_objects
+    assert len(positional) == 1
 
 
 @pytest.mark.parametrize("name", [*CALLS])
@@ -160,12 +160,12 @@ def test_a_scale_that_is_not_fitted_is_refused():
 def means():
     """Return shares as `inference.shares` makes them of numbers, by columns."""
 
-    def made(groups, by):
+    def made(groups, by, classes=None):
         n = len(groups)
         frame = pd.DataFrame(
             {
                 "group": groups,
-                "class": [None] * n,
+                "class": classes or [None] * n,
                 "n": [10] * n,
                 "n_gold": [10] * n,
                 "estimate": [0.5 - 0.1 * i for i in range(n)],
@@ -196,3 +196,19 @@ def test_means_over_time_are_lines(means):
 
     (_, line) = plots.shares(means(["2020-01-01", "2021-01-01"], ("date",))).data
     assert list(line.x) == ["2020-01-01", "2021-01-01"]
+
+
+def test_classes_of_one_group_are_the_lines_of_one_panel(means):
+    names = [f"class {i}" for i in range(14)]
+    shares = means([None] * 14, (), names)
+    figure = plots.shares(shares)
+
+    (dots,) = figure.data
+    assert list(dots.x) == pytest.approx([0.5 - 0.1 * i for i in range(12)])
+    assert [name.strip() for name in figure.layout.yaxis.ticktext] == names[:12]
+    notes = [note.text for note in figure.layout.annotations]
+    assert "all texts" in notes[0] and "10 texts, 10 labelled" in notes[0]
+    assert notes[1].endswith("and 2 more classes")
+    assert list(plots.shares(shares, classes=["class 3", "class 1"]).data[0].x) == (
+        pytest.approx([0.2, 0.4])
+    )

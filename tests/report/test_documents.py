@@ -220,7 +220,7 @@ def test_what_has_a_report_elsewhere_is_named_with_its_call(tmp_path):
     with refuses("result") as caught:
         report.write_report(TextClassifier(), tmp_path / "r.html")
     assert str(caught.value).endswith(
-        "got TextClassifier; call et.classification.evaluate(classifier, texts, labels) first"
+        "got TextClassifier; call et.classification.evaluate(classifier, test, train) first"
     )
 
     with refuses("result") as caught:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_html_repr
 from sklearn.utils._set_output import _get_output_config
 
 from embedtopics._utils.checks import checked_choice, checked_count, resolve_seed
@@ -21,7 +22,7 @@ from embedtopics.clustering._named import CLUSTERERS, named_clusterer
 from embedtopics.corpus._corpus import as_corpus
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import resolve_encoder
-from embedtopics.errors import InputError, Remedy
+from embedtopics.errors import InputError
 from embedtopics.protocols import (
     Clusterer,
     Encoder,
@@ -47,6 +48,7 @@ from embedtopics.topics._storage import as_json
 from embedtopics.topics._vectors import encoder_of_fit
 from embedtopics.topics.constraints._apply import Constraint
 from embedtopics.topics.results import Assignment, TopicResult
+from embedtopics.topics.results._result import topics_as_html
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 RESTORED = (
@@ -261,6 +263,16 @@ class TopicModel(Habits, ClusterMixin, TransformerMixin, BaseEstimator):
         )
         return self
 
+    def _html_repr(self) -> str:
+        """Return the table of topics for a notebook; the parameters if the model is not fitted.
+
+        scikit-learn shows what this method returns.
+        """
+        if not self.__sklearn_is_fitted__():
+            diagram: str = estimator_html_repr(self)
+            return diagram
+        return topics_as_html(self.result_, "model")
+
     def _hint(self, name: str) -> str:
         """Return what to do instead of reading an attribute that the model does not have."""
         hint = super()._hint(name)
@@ -471,20 +483,17 @@ def _check_labels(y: Any, n_rows: int) -> None:
     if y is None:
         return
     if isinstance(y, str):
-        remedy = f"to name the column of the texts, pass Corpus(X, text={y!r})"
-        raise InputError("y", "None or one label for each row", y, remedy)
+        remedy = f'name the column of texts: et.Corpus(df, text="{y}")'
+        raise InputError("y", "one label per row or None", y, remedy)
 
     shape = _shape_of(y)
     if len(shape) == 2:
-        raise InputError(
-            "y",
-            "None or one label for each row",
-            remedy=Remedy("embeddings", alternative="leave y out"),
-            found=f"a matrix of shape {shape}",
-        )
+        remedy = "pass the vectors as embeddings="
+        found = f"an array of shape {shape}"
+        raise InputError("y", "one label per row or None", remedy=remedy, found=found)
     if shape != (n_rows,):
         remedy = "leave it out, or for topics that follow labels pass constraints=PartialLabels(y)"
-        raise InputError("y", f"None or one label for each of the {n_rows:,} rows", y, remedy)
+        raise InputError("y", f"one label for each of the {n_rows:,} rows, or None", y, remedy)
 
 
 def _shape_of(values: Any) -> tuple[int, ...]:

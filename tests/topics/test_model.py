@@ -1,5 +1,7 @@
 """The model, as a scikit-learn estimator too, and the textbook pipeline by name."""
 
+from html import escape
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -11,6 +13,7 @@ from embedtopics.errors import InputError
 from embedtopics.report._explorer import explorer_html
 from embedtopics.terms._tokens import tokenize
 from embedtopics.topics._describe import closing_words
+from embedtopics.topics.results._result import QUESTIONS
 from tests.factories import Table, each, encodes, raising, refuses
 
 
@@ -218,5 +221,34 @@ def test_a_summary_lists_the_largest_topics_and_the_decisions(branched):
     theme = next(theme for theme in branched._themes if 0 in theme.topics)
     n = f"({len(theme.topics)} topics)"
     assert any(n in line and theme.label in line for line in lines[1:place])
+    questions = lines[lines.index("Ask next:") :]
+    assert [line.split(")  ")[0].strip(" )") for line in questions[1:]] == [
+        call.strip(")") for call in QUESTIONS
+    ]
     notes = list(dict.fromkeys(d.message for d in branched.decisions))
-    assert lines[-len(notes) :] == notes
+    assert lines[-len(questions) - len(notes) - 1 : -len(questions) - 1] == notes
+
+
+def test_the_questions_of_a_summary_are_calls(branched, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    needs_columns = ("over_time", "by_group", "find")  # the texts have neither dates nor an encoder
+    for call in QUESTIONS:
+        if not any(name in call for name in needs_columns):
+            assert eval(call, {"et": et, "result": branched}) is not None
+    assert (tmp_path / "report.html").stat().st_size > 0
+
+
+def test_a_fitted_model_shows_its_topics_and_the_next_calls(branched):
+    model = et.TopicModel.from_result(branched)
+
+    shown = model._repr_html_()
+    assert shown == model._repr_mimebundle_()["text/html"]
+    assert escape(branched.topics[0].name) in shown
+    assert "Ask: et.topics.over_time(model), .by_group, .find" in shown
+    assert "Draw: et.plots.map(model) · Write: et.report.write_report(model, ...)" in shown
+    assert "Ask: et.topics.over_time(result), " in branched._repr_html_()
+
+
+def test_a_model_that_is_not_fitted_shows_its_parameters():
+    shown = et.TopicModel("tfidf")._repr_html_()
+    assert "sk-" in shown and "Ask:" not in shown

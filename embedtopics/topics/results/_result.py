@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,26 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     from embedtopics.corpus._corpus import Corpus
+
+
+QUESTIONS = {
+    "et.topics.over_time(result)": "change over time",
+    "et.topics.by_group(result)": "differences between groups",
+    'et.topics.find(result, "a query")': "topics near a query",
+    "et.topics.sample_documents(result, 0)": "texts to read",
+    "et.topics.recluster(result)": "another number of topics",
+    'et.topics.rename(result, {0: "Name"})': "names of your own",
+    "et.topics.merge(result, [0, 1])": "one topic of several",
+    "et.plots.map(result)": "a map of the texts",
+    'et.report.write_report(result, "report.html")': "a page with all of it",
+}
+"""Calls that answer questions about a result."""
+
+ASK = (
+    "Ask: et.topics.over_time(result), .by_group, .find, .sample_documents, .recluster, .rename, "
+    ".merge · Draw: et.plots.map(result) · Write: et.report.write_report(result, ...)"
+)
+"""The same in a line."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,20 +134,50 @@ class TopicResult(Habits):
         )
 
     def _repr_html_(self) -> str:
-        rows = [
-            (t.topic_id, t.size, f"{t.share:.1%}", t.name, ", ".join(t.keywords[:8]))
-            for t in self.topics
-        ]
-        frame = pd.DataFrame(rows, columns=["topic", "size", "share", "name", "terms"])
-        return html_table(frame, repr(self))
+        return topics_as_html(self, "result")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table of topics, see `embedtopics.topics.table`.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> result = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo")).result_
+        >>> result.to_frame().columns.tolist()
+        ['topic', 'name', 'terms', 'examples', 'theme', 'size', 'share']
+        """
+        from embedtopics.topics._tables import table
+
+        return table(self)
 
     def summary(self, n_topics: int = 10) -> str:
-        """Return the result on a screen of plain text: the largest topics, and what was decided.
+        """Return the largest topics, what was decided, and what can be asked next, as text.
 
         Parameters
         ----------
         n_topics : int
             Number of topics to list; the largest topic of each theme is listed as well.
+
+        Returns
+        -------
+        str
+            About a screen of lines.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> result = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo")).result_
+        >>> for line in result.summary().splitlines()[-9:]:
+        ...     print(line.strip())
+        et.topics.over_time(result)                    change over time
+        et.topics.by_group(result)                     differences between groups
+        et.topics.find(result, "a query")              topics near a query
+        et.topics.sample_documents(result, 0)          texts to read
+        et.topics.recluster(result)                    another number of topics
+        et.topics.rename(result, {0: "Name"})          names of your own
+        et.topics.merge(result, [0, 1])                one topic of several
+        et.plots.map(result)                           a map of the texts
+        et.report.write_report(result, "report.html")  a page with all of it
         """
         lines = [repr(self)]
         for theme in self._themes:
@@ -137,6 +188,8 @@ class TopicResult(Habits):
                     terms = ", ".join(w for w in topic.keywords[:8] if w not in topic.name)
                     lines.append(f"{topic.topic_id:4} {topic.share:6.1%}    {topic.name}: {terms}")
         lines += ["", *dict.fromkeys(decision.message for decision in self.decisions)]
+        lines += ["", "Ask next:"]
+        lines += [f"  {call:46} {answer}" for call, answer in QUESTIONS.items()]
         return "\n".join(lines)
 
     def save(self, folder: str | Path, *, texts: bool = True) -> Path:
@@ -261,3 +314,27 @@ class TopicResult(Habits):
         spread = np.full((len(of_row), *values.shape[1:]), missing, dtype=values.dtype)
         spread[of_row >= 0] = values[of_row[of_row >= 0]]
         return spread
+
+
+def topics_as_html(result: TopicResult, name: str) -> str:
+    """Return the table of topics, and below it what can be asked next.
+
+    Parameters
+    ----------
+    result : TopicResult
+    name : {"result", "model"}
+        What the calls are made with.
+    """
+    rows = [
+        (
+            topic.topic_id,
+            topic.size,
+            f"{topic.share:.1%}",
+            topic.name,
+            ", ".join(topic.keywords[:8]),
+        )
+        for topic in result.topics
+    ]
+    frame = pd.DataFrame(rows, columns=["topic", "size", "share", "name", "terms"])
+    calls = ASK.replace("(result", f"({name}")
+    return f"{html_table(frame, repr(result))}<p>{escape(calls)}</p>"

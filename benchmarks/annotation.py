@@ -149,7 +149,7 @@ def _share(vectors: np.ndarray, labels: np.ndarray, seed: int) -> tuple[list[boo
     with tempfile.TemporaryDirectory() as folder:
         study = _study(folder, vectors[rows], ["yes", "no"], "uncertainty", 0.5, seed)
         _code(study, truth[rows], N_LABELS)
-        one = shares(study).rows[0]
+        one = shares(study).to_frame().iloc[0]
         study.close()
     holds = [bool(one.low <= true <= one.high) for true in (is_one.mean(), is_one[rows].mean())]
     return holds, (one.high - one.low) / (one.gold_high - one.gold_low)

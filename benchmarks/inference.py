@@ -30,7 +30,7 @@ from embedtopics.annotation._topics import EXPECTED
 from embedtopics.annotation._topics import _strata as strata_of
 from embedtopics.errors import InputError
 from embedtopics.inference import Measurement, power, regress, shares
-from embedtopics.inference._shares import allocate
+from embedtopics.inference._power import allocate
 
 __all__ = ["measure", "render"]
 
@@ -197,7 +197,7 @@ def _slope_of_class(x: np.ndarray, y: np.ndarray, others: np.ndarray) -> float:
 
 
 def _share(measured: Measurement) -> Iterator[Ends]:
-    row = shares(measured).of(name=measured.classes[-1])[0]
+    row = shares(measured).to_frame().iloc[-1]  # of the last class
     yield "corrected", row.low, row.high
     yield "gold", row.gold_low, row.gold_high
     reach = 1.96 * np.sqrt(row.naive * (1 - row.naive) / row.n)
@@ -248,7 +248,7 @@ def _plan(case: Case, n_draws: int) -> dict[str, Any]:
     widths, is_detected = [], []
     for _ in range(n_draws):
         frame = _draw(case, rng)
-        row = shares(_gold(frame, int(for_width.labels), rng)()).of(name=1)[0]
+        row = shares(_gold(frame, int(for_width.labels), rng)()).to_frame().iloc[-1]
         widths.append(row.high - row.low)
         measured = _gold(frame, int(for_effect.labels), rng)()
         is_detected.append(shares(measured, by="group").difference("b", "a").p < 0.05)

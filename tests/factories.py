@@ -394,3 +394,11 @@ def _overlap(first, second, encoders):
     ]
     jaccard = np.array(jaccard, dtype=np.float32)
     return Overlap(first, second, jaccard, np.minimum(1.2 * jaccard, 1.0).astype(np.float32))
+
+
+def rows_of(shares, **conditions):
+    """Return the rows of measured shares, of a class (`name`) or a group, with fields."""
+    table = shares.to_frame().rename(columns={"class": "name"})
+    for column, value in conditions.items():
+        table = table[[cell == value for cell in table[column]]]
+    return list(table.itertuples(index=False))

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -17,9 +17,7 @@ from embedtopics.annotation._codebook import KINDS, MULTILABEL, as_json
 from embedtopics.annotation._state import StudyState
 from embedtopics.annotation.results import (
     AnnotatorAgreement,
-    RecallTest,
     Stopping,
-    StoppingOfClass,
     StudyReport,
 )
 from embedtopics.classification._classifier import TextClassifier
@@ -40,6 +38,8 @@ if TYPE_CHECKING:
 N_EXAMPLES = 3
 N_FURTHER = 50
 """Further count labels for which the width of an interval is predicted."""
+
+COLUMN_AFTER = f"width_after_{N_FURTHER}"
 
 CONFIDENCE = 0.95
 """Level of the recall test and of its bound."""
@@ -307,6 +307,8 @@ def stopping(
     state: StudyState, recall: float, measure_shares: Callable[[], MeasuredShares]
 ) -> Stopping:
     """Return the recall test of each label and the expected width of its share's interval."""
+    import pandas as pd
+
     with state.lock:
         labelled, records = state.labelled(), state.records
         is_counted = {key: records.stream_of[key] == "count" for key in labelled}
@@ -329,8 +331,8 @@ def stopping(
             recall=recall,
         )
         width, after = widths.get(name, (math.nan, math.nan))
-        classes.append(StoppingOfClass(name, *test, width, after))
-    return Stopping(tuple(classes))
+        classes.append({"class": name, **test._asdict(), "width": width, COLUMN_AFTER: after})
+    return Stopping(pd.DataFrame(classes))
 
 
 def _widths(measure_shares: Callable[[], MeasuredShares]) -> dict[str, tuple[float, float]]:
@@ -340,15 +342,25 @@ def _widths(measure_shares: Callable[[], MeasuredShares]) -> dict[str, tuple[flo
     except InputError:  # too few count texts
         return {}
     widths = {}
-    for one in now:
-        n, width, variance = one.n_gold, one.high - one.low, one.variance
-        assert variance is not None  # there are labels
-        before = sum(variance)
-        after = variance.gold * n / (n + N_FURTHER) + variance.predictions
+    rows = now.to_frame().to_dict("records")
+    for row, (by_gold, by_predictions) in zip(rows, now._variances.tolist(), strict=True):
+        n = row["n_gold"]
+        width = row["high"] - row["low"]
+        before = by_gold + by_predictions
+        after = by_gold * n / (n + N_FURTHER) + by_predictions
         # Without any variance yet, the interval is that of n trials.
         factor = after / before if before > 0 else n / (n + N_FURTHER)
-        widths[one.name] = width, width * math.sqrt(factor)
+        widths[row["class"]] = width, width * math.sqrt(factor)
     return widths
+
+
+class RecallTest(NamedTuple):
+    """A test whether recall has reached a target; the bound is a one-sided lower one."""
+
+    n_found: int
+    p: float
+    recall_bound: float
+    enough: bool
 
 
 def recall_test(

@@ -18,7 +18,7 @@ from embedtopics.annotation._bodies import (
     UndoBody,
 )
 from embedtopics.annotation._codebook import as_json, checked_annotator
-from embedtopics.annotation._estimates import N_FURTHER
+from embedtopics.annotation._estimates import COLUMN_AFTER, N_FURTHER
 from embedtopics.annotation._project import AnnotationProject
 from embedtopics.annotation._topics import SheetStudy
 from embedtopics.errors import EmbedTopicsError, InputError
@@ -83,7 +83,7 @@ class AnnotationServer(LocalServer):
         """Estimate quality and shares, in one thread at a time; labels do not wait for it."""
         with self._estimating:
             try:
-                shares = {one.name: one for one in measured_shares(self.study)}
+                shares = measured_shares(self.study).to_frame().set_index("class")
                 quality = self.study.quality()
                 stopping = self.study.stopping()
             except EmbedTopicsError as error:
@@ -92,14 +92,15 @@ class AnnotationServer(LocalServer):
             accuracy = quality[quality["metric"] == "accuracy"].iloc[0]
             classes = [
                 {
-                    "name": one.name,
-                    "share": _number(shares[one.name].estimate),
-                    **{end: _number(getattr(shares[one.name], end)) for end in ("low", "high")},
-                    "width_after": _number(one.width_after),
+                    "name": row["class"],
+                    "share": _number(shares.loc[row["class"], "estimate"]),
+                    "low": _number(shares.loc[row["class"], "low"]),
+                    "high": _number(shares.loc[row["class"], "high"]),
+                    "width_after": _number(row[COLUMN_AFTER]),
                     "further": N_FURTHER,
-                    "recall_bound": _number(one.recall_bound),
+                    "recall_bound": _number(row["recall_bound"]),
                 }
-                for one in stopping
+                for row in stopping.to_frame().to_dict("records")
             ]
             ends = [round(float(accuracy[name]), 4) for name in ("value", "low", "high")]
             self._estimates = {"accuracy": ends, "n": int(accuracy["n"]), "classes": classes}

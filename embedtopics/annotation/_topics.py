@@ -19,7 +19,7 @@ from embedtopics.errors import InputError
 from embedtopics.evaluation._sheets import Sheet, score_sheet
 from embedtopics.evaluation.results import SheetScore
 from embedtopics.inference import Measurement
-from embedtopics.inference._shares import allocate
+from embedtopics.inference._power import allocate
 from embedtopics.protocols import Int64Array, RandomState
 from embedtopics.topics.results import TopicResult
 

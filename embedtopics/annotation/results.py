@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.display import Displayed
-from embedtopics.evaluation.results import ScoreTable
 from embedtopics.inference.results import MeasuredShares
 from embedtopics.results import Decision
 
@@ -34,59 +33,37 @@ class TextToLabel:
     stream: str
 
 
-class RecallTest(NamedTuple):
-    """A test whether recall has reached a target; `bound` is a one-sided lower bound of recall."""
-
-    n_found: int
-    p: float
-    bound: float
-    enough: bool
-
-
-@dataclass(frozen=True)
-class StoppingOfClass:
-    """Recall of one class, and the effect of further count labels on its share.
-
-    Parameters
-    ----------
-    name : str
-    n_found : int
-        Number of labelled relevant texts.
-    p : float
-        p-value of the hypothesis that recall is below the target.
-    recall_bound : float
-        One-sided lower bound of recall.
-    enough : bool
-        Whether the test rejects the hypothesis.
-    width : float
-        Width of the 95 % interval of the share; NaN before the first estimate.
-    width_after : float
-        Expected width after 50 more count labels.
-    """
-
-    name: str = field(metadata={"column": "class"})
-    n_found: int
-    p: float
-    recall_bound: float
-    enough: bool
-    width: float
-    width_after: float = field(metadata={"column": "width_after_50"})
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Stopping(ScoreTable[StoppingOfClass]):
+class Stopping(Displayed):
     """Advice on stopping, a row for each class.
 
     Parameters
     ----------
-    rows : tuple of StoppingOfClass
+    table : DataFrame
+        See `to_frame`.
     decisions : tuple of Decision
     """
 
-    row_type = StoppingOfClass
+    table: pd.DataFrame
+    decisions: tuple[Decision, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for each class.
+
+        Returns
+        -------
+        DataFrame
+            Columns class; n_found, the number of labelled relevant texts; p, the p-value of the
+            hypothesis that recall is below the target; recall_bound, a one-sided lower bound of
+            recall; enough, whether the test rejects the hypothesis; width of the 95 % interval of
+            the share, NaN before the first estimate, and width_after_50, the width to be expected
+            after 50 more count labels.
+        """
+        return self.table.copy()
 
     def _summary(self) -> str:
-        bounds = [f"{one.name}: recall at least {one.recall_bound:.0%}" for one in self.rows[:3]]
+        rows = self.table.head(3).to_dict("records")
+        bounds = [f"{row['class']}: recall at least {row['recall_bound']:.0%}" for row in rows]
         return ", ".join(bounds)
 
 

@@ -13,7 +13,7 @@ from embedtopics.corpus._corpus import as_corpus
 from embedtopics.corpus._texts import TEXT
 from embedtopics.errors import InputError
 from embedtopics.inference._shares import groups_of
-from embedtopics.inference.results import MeasuredShare, MeasuredShares
+from embedtopics.inference.results import MeasuredShares, shares_table
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
 from embedtopics.results import Decision
 
@@ -71,7 +71,9 @@ def adjusted_shares(
     seed = resolve_seed(random_state)
     estimates, decision = _shares_without_labels(classifier, texts, groups, seed)
     columns = () if by is None else (by,)
-    return MeasuredShares(tuple(estimates), (decision,), name="class", by=columns)
+    return MeasuredShares(
+        table=shares_table(estimates), name="class", by=columns, decisions=(decision,)
+    )
 
 
 def _shares_without_labels(
@@ -79,7 +81,7 @@ def _shares_without_labels(
     texts: list[str],
     groups: list[tuple[Any, BoolArray]],
     seed: int,
-) -> tuple[list[MeasuredShare], Decision]:
+) -> tuple[list[dict[str, Any]], Decision]:
     check_is_fitted(classifier, "head_")
     left_out = classifier.left_out_scores_, classifier.left_out_codes_
     if classifier.head == "multilabel" or not len(left_out[0]):
@@ -89,18 +91,23 @@ def _shares_without_labels(
 
     scores = classifier._scores(texts)
     guess = classifier.calibration_.apply(scores).argmax(axis=1)
-    estimates: list[MeasuredShare] = []
+    estimates: list[dict[str, Any]] = []
 
     for group, members in groups:
         shares, lows, highs = shifted_shares(classifier.head, left_out, scores[members], seed)
         for code, name in enumerate(classifier.classes_.tolist()):
-            value = float(shares[code])
-            low = float(lows[code])
-            high = float(highs[code])
-            naive = float((guess[members] == code).mean())
-            n = int(members.sum())
-            share = MeasuredShare(group, name, n, 0, value, low, high, naive=naive)
-            estimates.append(share)
+            estimates.append(
+                {
+                    "group": group,
+                    "class": name,
+                    "n": int(members.sum()),
+                    "n_gold": 0,
+                    "estimate": float(shares[code]),
+                    "low": float(lows[code]),
+                    "high": float(highs[code]),
+                    "naive": float((guess[members] == code).mean()),
+                }
+            )
 
     message = (
         "No text of the corpus has a label. The shares are valid only if the texts of each class "

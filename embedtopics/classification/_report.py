@@ -21,7 +21,7 @@ from embedtopics.classification._heads import (
 from embedtopics.classification._targets import (
     LabelledTexts,
 )
-from embedtopics.classification.results import ClassificationReport, Score
+from embedtopics.classification.results import ClassificationReport
 from embedtopics.encoders._cache import keys_of
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
@@ -64,6 +64,8 @@ def evaluate(
     InputError
         If a test label is not among the classes; the message names the row.
     """
+    import pandas as pd
+
     check_is_fitted(classifier, "head_")
     head = classifier.head
     classes = classifier.classes_
@@ -92,7 +94,7 @@ def evaluate(
 
     for name, guess in baselines:
         every = _scores(name, classifier, guess, codes, groups)
-        rows += [score for score in every if score.name is None]
+        rows += [score for score in every if score["class"] is None]
 
     confidence = chances.ravel()
     right = codes.ravel()
@@ -106,14 +108,17 @@ def evaluate(
         curve = risk_coverage(confidence, right)
     error, bins = calibration_error(confidence, right)
 
+    table = pd.DataFrame(rows)
+    table["class"] = pd.Series([row["class"] for row in rows], dtype=object)  # None beside numbers
+
     # The same texts in another order are the same test.
     keys = keys_of(texts)
     name = hashlib.sha256(keys[np.lexsort(keys.T)].tobytes()).hexdigest()[:32]
     classifier.test_log_[name] = n_looks = classifier.test_log_.get(name, 0) + 1
 
     return ClassificationReport(
-        tuple(rows),
-        (*notes, *_warnings(texts, learned.texts, n_looks)),
+        table=table,
+        decisions=(*notes, *_warnings(texts, learned.texts, n_looks)),
         classes=tuple(classes.tolist()),
         head=head,
         confusion=confusion,
@@ -146,7 +151,7 @@ def _scores(
     chances: Float64Array,
     codes: Int64Array,
     groups: Int64Array,
-) -> Iterator[Score]:
+) -> Iterator[dict[str, Any]]:
     """Yield the scores of probabilities (n_texts, n_classes), with intervals over groups."""
     n, n_classes = chances.shape
     one_hot = np.eye(n_classes, dtype=np.int64)
@@ -180,7 +185,15 @@ def _scores(
         sizes = truth.sum(axis=0).tolist() if is_by_class else [n]
         figures = np.stack([value[0], *ends]).reshape(3, -1).T.tolist()
         for name, (figure, low, high), size in zip(names, figures, sizes, strict=True):
-            yield Score(of, name, metric, figure, low, high, size)
+            yield {
+                "of": of,
+                "class": name,
+                "metric": metric,
+                "value": figure,
+                "low": low,
+                "high": high,
+                "n": size,
+            }
 
 
 def _figures(sums: Float64Array, n_classes: int, is_ordinal: bool) -> dict[str, Float64Array]:

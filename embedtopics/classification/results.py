@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from embedtopics.evaluation.results import ScoreTable
+from embedtopics._utils.display import Displayed, html_table
 from embedtopics.protocols import Float64Array
+from embedtopics.results import Decision
 
 if TYPE_CHECKING:
-    pass
+    import pandas as pd
+
+__all__ = ["ClassificationReport", "RiskCoverage"]
 
 
-@dataclass(frozen=True, eq=False)
-class RiskCoverage:
+@dataclass(frozen=True, eq=False, repr=False)
+class RiskCoverage(Displayed):
     """The error among the predictions above a confidence.
 
     Parameters
@@ -33,43 +35,25 @@ class RiskCoverage:
     thresholds: Float64Array
     n: int
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for each point: coverage, error, high and threshold."""
+        import pandas as pd
 
-@dataclass(frozen=True)
-class Score:
-    """One figure of a classifier or a baseline, with its 95 % interval.
+        columns = {"coverage": self.coverage, "error": self.error, "high": self.high}
+        return pd.DataFrame({**columns, "threshold": self.thresholds})
 
-    Parameters
-    ----------
-    of : str
-        "classifier" or the name of a baseline.
-    name : str or int or None
-        The class; None for all classes together.
-    metric : str
-    value, low, high : float
-    n : int
-        Number of texts.
-    """
-
-    of: str
-    name: Any = field(metadata={"column": "class"})
-    metric: str
-    value: float
-    low: float
-    high: float
-    n: int
+    def _summary(self) -> str:
+        return f"error {self.error[-1]:.3f} at full coverage, on {self.n:,} labelled texts"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class ClassificationReport(ScoreTable[Score]):
+class ClassificationReport(Displayed):
     """The scores of a classifier on labelled texts that it was not fitted on.
 
     Parameters
     ----------
-    rows : tuple of Score
-        Scores of the classifier for all classes together and for each class, then scores of the
-        baselines: the most frequent class, logistic regression on TF-IDF and, for a trained
-        encoder, on its vectors before training ("frozen"). The 95 % intervals
-        are bootstrap intervals over texts; near-duplicates are resampled together.
+    table : DataFrame
+        The scores, see `to_frame`.
     decisions : tuple of Decision
     classes : tuple
     head : str
@@ -87,6 +71,7 @@ class ClassificationReport(ScoreTable[Score]):
         classifiers saved to the same folder.
     """
 
+    table: pd.DataFrame
     classes: tuple[Any, ...]
     head: str
     confusion: Float64Array | None
@@ -97,14 +82,34 @@ class ClassificationReport(ScoreTable[Score]):
     n_groups: int
     n_looks: int
 
-    row_type = Score
+    decisions: tuple[Decision, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for each score.
+
+        The rows are the scores of the classifier for all classes together and for each class, then
+        those of the baselines: the most frequent class, logistic regression on TF-IDF and, for a
+        trained encoder, on its vectors before training ("frozen").
+
+        Returns
+        -------
+        DataFrame
+            Columns of ("classifier" or the name of a baseline), class (None for all classes
+            together), metric, value, low and high (95 % bootstrap intervals over texts, in which
+            near-duplicates are resampled together) and n, the number of texts.
+        """
+        return self.table.copy()
 
     def _summary(self) -> str:
         metric = "quadratic kappa" if self.head == "ordinal" else "macro F1"
-        score, *baselines = self.of(metric=metric, name=None)
-        best = max((one.value for one in baselines), default=math.nan)
+        of_all = self.table[(self.table["metric"] == metric) & self.table["class"].isna()]
+        score = of_all.iloc[0]
+        best = of_all["value"].iloc[1:].max()
         times = "once" if self.n_looks == 1 else f"{self.n_looks} times"
         return (
-            f"{metric} {score.value:.3f} [{score.low:.3f}, {score.high:.3f}] on {self.n:,} texts, "
-            f"best baseline {best:.3f}, evaluated {times}"
+            f"{metric} {score['value']:.3f} [{score['low']:.3f}, {score['high']:.3f}] on "
+            f"{self.n:,} texts, best baseline {best:.3f}, evaluated {times}"
         )
+
+    def _repr_html_(self) -> str:
+        return html_table(self.table, f"ClassificationReport: {self._summary()}", n_rows=30)

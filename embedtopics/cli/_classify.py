@@ -107,9 +107,10 @@ def evaluate(
     elif out is not None:
         write_table(evaluation.to_frame(), out)
     rows = [
-        [one.of, "all" if one.name is None else str(one.name), one.metric, f"{one.value:.3f}",
-         f"{one.low:.3f} to {one.high:.3f}".replace("nan to nan", "none"), f"{one.n:,}"]
-        for one in evaluation
+        [row["of"], "all" if row["class"] is None else str(row["class"]), row["metric"],
+         f"{row['value']:.3f}",
+         f"{row['low']:.3f} to {row['high']:.3f}".replace("nan to nan", "none"), f"{row['n']:,}"]
+        for row in evaluation.to_frame().to_dict("records")
     ]  # fmt: skip
     columns = [("of", "words"), ("class", "words"), ("metric", "words"), ("value", "figure"),
                ("95 %", "figure"), ("texts", "number")]  # fmt: skip
@@ -175,12 +176,12 @@ def _print_shares(estimates: Any, width: float | None) -> None:
     columns = [("group", "words"), ("class", "words"), ("share", "figure"), ("95 %", "figure"),
                ("labels alone", "figure"), ("predicted", "figure")]  # fmt: skip
     rows = []
-    for one in estimates:
-        has_labels = one.n_gold > 0
-        alone = f"{one.gold_low:.1%} to {one.gold_high:.1%}" if has_labels else ""
-        share, predicted = f"{one.estimate:.1%}", f"{one.naive:.1%}"
-        ends = f"{one.low:.1%} to {one.high:.1%}"
-        rows.append([one.group or "all", str(one.name), share, ends, alone, predicted])
+    for row in estimates.to_frame().to_dict("records"):
+        has_labels = row["n_gold"] > 0
+        alone = f"{row['gold_low']:.1%} to {row['gold_high']:.1%}" if has_labels else ""
+        share, predicted = f"{row['estimate']:.1%}", f"{row['naive']:.1%}"
+        ends = f"{row['low']:.1%} to {row['high']:.1%}"
+        rows.append([row["group"] or "all", str(row["class"]), share, ends, alone, predicted])
     if width is not None:
         columns.append(("more labels", "number"))
         further = estimates.further_gold(width)["further_gold"]

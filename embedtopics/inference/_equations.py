@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, stdtr, stdtrit
 
 from embedtopics.inference._design import Change
 from embedtopics.inference._sample import Sample
-from embedtopics.inference.results import Coefficients, MarginalEffect
+from embedtopics.inference.results import Coefficients
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_STEPS = 50
 LARGEST_ERROR, CERTAIN = 30.0, 12.0
@@ -233,6 +236,25 @@ class EquationFit:
         mean = mean_of(self.family, x @ self.beta)
         meat = x.T @ (x * 0.5 * weight**2 * (mean**2 + (1 - mean) ** 2))
         return np.asarray(self.inverse @ meat @ self.inverse)
+
+
+class MarginalEffect(NamedTuple):
+    """The mean change of the outcome for one unit of a variable, or from its reference."""
+
+    target: str
+    variable: str
+    level: str
+    effect: float
+    low: float
+    high: float
+    p: float
+
+
+def marginal_table(effects: Iterable[MarginalEffect]) -> pd.DataFrame:
+    """Return one row for each effect."""
+    import pandas as pd
+
+    return pd.DataFrame(list(effects), columns=list(MarginalEffect._fields))
 
 
 def marginal_effects(

@@ -19,6 +19,7 @@ from embedtopics.inference._equations import (
     FitEstimate,
     inverse_of,
     marginal_effects,
+    marginal_table,
 )
 from embedtopics.inference._gold import (
     MIN_RARE,
@@ -171,7 +172,7 @@ def regress(
         naive=naive.estimate().known(is_present, confidence),
         names=tuple((str(name), column) for name in classes for column in design.columns),
         power=factor,
-        marginal=tuple(effects),
+        marginal=marginal_table(effects),
         formula=formula,
         family=family,
         classes=classes,

@@ -1,23 +1,23 @@
-"""Shares of classes and means of numbers, by group and over time, and the labels they need."""
+"""Shares of classes and means of numbers, by group and over time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import ndtri, stdtrit
+from scipy.special import stdtrit
 
-from embedtopics._utils.checks import checked_between, checked_choice, checked_count
+from embedtopics._utils.checks import checked_between, checked_choice
 from embedtopics._utils.display import spell_count
 from embedtopics.corpus._classes import spell_class
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.inference._measurement import Measurement, measurement_of
 from embedtopics.inference._sample import Sample
-from embedtopics.inference.results import LabelPlan, MeasuredShare, MeasuredShares, Variance
+from embedtopics.inference.results import MeasuredShares, shares_table
 from embedtopics.protocols import Float64Array, Int64Array
 from embedtopics.results import Decision
 
@@ -85,7 +85,8 @@ def shares(
     names, cells = groups_of(measurement.data, by, every)
     n_cells = max(len(names), 1)
 
-    rows: list[MeasuredShare] = []
+    rows: list[dict[str, Any]] = []
+    variances: list[tuple[float, float]] = []
     correlations: dict[Any, Float64Array] = {}
     ends: dict[Any, Float64Array] = {}
     for column, name in enumerate(measurement.classes or (None,)):
@@ -95,25 +96,30 @@ def shares(
         for cell in range(n_cells):
             group = names[cell] if names else None
             rows.append(estimates.row(cell, group, name, confidence))
-            row = estimates.row(cell, group, name, LEVEL_OF_TESTS)
-            at_95.append((row.low, row.high))
+            variances.append(estimates.variances(cell))
+            tested = estimates.row(cell, group, name, LEVEL_OF_TESTS)
+            at_95.append((tested["low"], tested["high"]))
         ends[name] = np.array(at_95)
 
+    columns: tuple[str, ...] = ()
+    if by is not None:
+        columns = (by,) if isinstance(by, str) else tuple(by)
     return MeasuredShares(
-        tuple(rows),
-        (*measurement.decisions, *_notes_on_groups(rows)),
-        ends=ends,
+        table=shares_table(rows),
         name=measurement.name,
-        by=() if by is None else (by,) if isinstance(by, str) else tuple(by),
+        by=columns,
         confidence=confidence,
-        correlations=correlations,
+        decisions=(*measurement.decisions, *_notes_on_groups(rows)),
+        _variances=np.array(variances),
+        _correlations=correlations,
+        _ends=ends,
     )
 
 
-def _notes_on_groups(rows: Sequence[MeasuredShare]) -> list[Decision]:
+def _notes_on_groups(rows: Sequence[Mapping[str, Any]]) -> list[Decision]:
     """Name the groups without an estimate, and those whose gold values are all equal."""
-    empty = list(dict.fromkeys(str(row.group) for row in rows if row.n_gold < 2))
-    equal = [str(row.group) for row in rows if row.n_gold >= 2 and np.isnan(row.low)]
+    empty = list(dict.fromkeys(str(row["group"]) for row in rows if row["n_gold"] < 2))
+    equal = [str(row["group"]) for row in rows if row["n_gold"] >= 2 and np.isnan(row["low"])]
     decisions = []
 
     if empty:
@@ -331,7 +337,17 @@ class _Cells:
         errors = np.where(errors > 0, errors, np.inf)
         return np.asarray(self.covariance / np.outer(errors, errors))
 
-    def row(self, cell: int, group: Any, name: Any, confidence: float) -> MeasuredShare:
+    def variances(self, cell: int) -> tuple[float, float]:
+        """Return the variance of an estimate by its gold rows, and by the predictions of others.
+
+        A single gold row has no variance.
+        """
+        if self.n_gold[cell] < 2:
+            return np.nan, np.nan
+        by_gold = float(self.variance_of_gold[cell])
+        return by_gold, max(float(self.covariance[cell, cell]) - by_gold, 0.0)
+
+    def row(self, cell: int, group: Any, name: Any, confidence: float) -> dict[str, Any]:
         """Return the estimate of a cell, beside those by gold rows and by predictions alone."""
         n_gold = int(self.n_gold[cell])
         gold = float(self.gold[cell])
@@ -342,13 +358,9 @@ class _Cells:
             value = min(max(value, 0.0), 1.0)
 
         # A single gold row has no variance.
-        variance_parts = None
         if n_gold < 2:
             value = np.nan
             gold = np.nan
-        else:
-            of_gold = float(self.variance_of_gold[cell])
-            variance_parts = Variance(of_gold, max(variance - of_gold, 0.0))
 
         # The number of gold rows that would be as precise without predictions.
         n_effective = np.nan
@@ -357,21 +369,20 @@ class _Cells:
 
         low, high = self._interval(value, variance, cell, confidence, gain=self.gain)
         gold_low, gold_high = self._interval(gold, gold_variance, cell, confidence, gain=1.0)
-        return MeasuredShare(
-            group=group,
-            name=name,
-            n=int(self.n[cell]),
-            n_gold=n_gold,
-            estimate=value,
-            low=low,
-            high=high,
-            gold=gold,
-            gold_low=gold_low,
-            gold_high=gold_high,
-            naive=float(self.naive[cell]),
-            n_effective=n_effective,
-            variance=variance_parts,
-        )
+        return {
+            "group": group,
+            "class": name,
+            "n": int(self.n[cell]),
+            "n_gold": n_gold,
+            "estimate": value,
+            "low": low,
+            "high": high,
+            "gold": gold,
+            "gold_low": gold_low,
+            "gold_high": gold_high,
+            "naive": float(self.naive[cell]),
+            "n_effective": n_effective,
+        }
 
     def _interval(
         self, value: float, variance: float, cell: int, confidence: float, gain: float
@@ -422,147 +433,3 @@ def _residuals(
     totals = np.bincount(cells[cells >= 0], weight[cells >= 0], len(means))
     scale = 1 / np.where(totals > 0, totals, np.inf)
     return _columns((values - np.nan_to_num(means)[cells]) * scale[cells], cells, len(means))
-
-
-def power(
-    *,
-    n_rows: int,
-    width: float | None = None,
-    effect: float | None = None,
-    share: float = 0.5,
-    group_share: float = 0.5,
-    strata: Mapping[Any, tuple[int, float]] | MeasuredShares | None = None,
-    accuracy: float | None = None,
-    confidence: float = 0.95,
-    power: float = 0.8,
-) -> LabelPlan:
-    """Return how many gold rows, drawn at random, an interval or a difference needs.
-
-    Parameters
-    ----------
-    n_rows : int
-        Rows of the corpus, each with a prediction.
-    width : float, optional
-        Width of the interval of a share.
-    effect : float, optional
-        Difference of a share between two groups, to be detected. Pass either `width` or `effect`.
-    share : float
-        The share that is expected.
-    group_share : float
-        Share of the rows in the first group.
-    strata : mapping of object to (int, float), or MeasuredShares, optional
-        Rows and expected share of each stratum, such as each predicted class, for a `width` without
-        further predictions. The plan allocates gold rows in proportion to the rows and the standard
-        deviation of each stratum (Neyman 1934). Shares by stratum, as measured so far, give the
-        further gold rows of each for the last class; each row counts as a unit.
-    accuracy : float, optional
-        Share of correct predictions in each class; by default there are no predictions.
-    confidence, power : float
-        Level of the interval or test, and the probability of detecting the effect.
-
-    Returns
-    -------
-    LabelPlan
-    """
-    if (width is None) == (effect is None):
-        raise InputError("width", "given, or effect, but not both", width)
-    checked_count(n_rows, "n_rows", 1)
-    for value, name in ((width, "width"), (effect, "effect")):
-        if value is not None:
-            checked_between(value, name, 0, 1)
-    checked_between(confidence, "confidence", 0, 1)
-    checked_between(power, "power", 0, 1)
-
-    if strata is not None:
-        return _stratified(n_rows, width, strata, confidence)
-
-    checked_between(share, "share", 0, 1)
-    variance = share * (1 - share)
-    explained = 0.0
-    if accuracy is not None:  # of predictions that are right with the same probability
-        checked_between(accuracy, "accuracy", 0, 1)
-        predicted = share * accuracy + (1 - share) * (1 - accuracy)
-        shared = share * (accuracy - predicted)
-        explained = shared**2 / (variance * predicted * (1 - predicted))
-
-    parts = 1.0
-    if width is not None:
-        allowed = (width / (2 * ndtri(0.5 + confidence / 2))) ** 2
-    elif effect is not None:
-        allowed = (effect / (ndtri(0.5 + confidence / 2) + ndtri(power))) ** 2
-        parts = 1 / checked_between(group_share, "group_share", 0, 1) + 1 / (1 - group_share)
-
-    rest = allowed - explained * variance * parts / n_rows
-    labels = (1 - explained) * variance * parts / rest if rest > 0 else np.inf
-    n = float(np.ceil(labels))
-    alone = float(np.ceil(variance * parts / allowed))
-    return LabelPlan(n, alone, float(explained**0.5))
-
-
-def _stratified(
-    n_rows: int,
-    width: float | None,
-    strata: Mapping[Any, tuple[int, float]] | MeasuredShares,
-    confidence: float,
-) -> LabelPlan:
-    """Return the plan of a share by strata."""
-    drawn = np.zeros(len(strata))
-    if isinstance(strata, MeasuredShares):
-        cells = strata.of(name=strata.rows[-1].name)
-        drawn = np.array([one.n_gold for one in cells], dtype=np.float64)
-        # Half a gold row more of each kind: a stratum with equal gold rows is not certain.
-        hits = np.nan_to_num([one.gold for one in cells]) * drawn
-        shares_so_far = ((hits + 0.5) / (drawn + 1)).tolist()
-        strata = {one.group: (one.n, p) for one, p in zip(cells, shares_so_far, strict=True)}
-    sizes, expected = np.array([*strata.values()], dtype=np.float64).T
-    if width is None or sizes.sum() != n_rows or not ((expected >= 0) & (expected <= 1)).all():
-        raise InputError("strata", f"{n_rows:,} rows in all, shares, and a width", strata)
-    weights = sizes / n_rows
-    share = float(weights @ expected)
-    allowed = (width / (2 * ndtri(0.5 + confidence / 2))) ** 2
-    # The strata explain what their shares differ; their own rows vary among samples of rows.
-    between = float(weights @ np.square(expected - share))
-    rest, spread = allowed - between / n_rows, weights * np.sqrt(expected * (1 - expected))
-    parts = _clipped(
-        lambda n: (spread**2 / np.maximum(n, 1e-9)).sum() <= rest, spread, drawn, sizes
-    )
-    total = float(np.ceil(parts.sum() - 1e-6))
-    least = np.maximum(drawn, np.minimum(sizes, MIN_PER_STRATUM))
-    further = allocate(int(total), sizes, expected, least) - drawn.astype(np.int64)
-    labels = total - drawn.sum() if rest > 0 else np.inf
-    alone = float(np.ceil(share * (1 - share) / allowed) - drawn.sum())
-    phi = float(np.sqrt(between / (share * (1 - share))))
-    return LabelPlan(
-        float(labels), max(alone, 0.0), phi, dict(zip(strata, further.tolist(), strict=True))
-    )
-
-
-MIN_PER_STRATUM = 10
-"""Gold rows of a stratum, if it has as many: an expected share may be wrong."""
-
-
-def allocate(
-    n_gold: int, sizes: npt.ArrayLike, shares: npt.ArrayLike, least: Float64Array | None = None
-) -> Int64Array:
-    """Return the gold rows of each stratum: by rows and standard deviation (Neyman 1934)."""
-    rows, expected = np.asarray(sizes, dtype=np.float64), np.asarray(shares, dtype=np.float64)
-    least = np.minimum(rows, MIN_PER_STRATUM) if least is None else least
-    spread = rows * np.sqrt(expected * (1 - expected))
-    parts = _clipped(lambda n: n.sum() >= n_gold, spread, least, rows)
-    whole = np.floor(parts + 1e-6).astype(np.int64)
-    rank = np.argsort(whole - parts, kind="stable")
-    whole[rank[: max(n_gold - int(whole.sum()), 0)]] += 1
-    return whole
-
-
-def _clipped(
-    is_enough: Callable[[Float64Array], bool], spread: Float64Array, *bounds: Float64Array
-) -> Float64Array:
-    """Return the fewest rows that are enough, in proportion to the spread between two bounds."""
-    most = bounds[1].sum()
-    low, high = 0.0, 2 * float(most) / max(float(spread[spread > 0].min(initial=1.0)), 1e-12)
-    for _ in range(100):  # more gold rows with a larger factor
-        middle = (low + high) / 2
-        enough = is_enough(np.clip(middle * spread, *bounds))
-        low, high = (low, middle) if enough else (middle, high)
-    return np.clip(high * spread, *bounds)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -13,13 +13,15 @@ from scipy.special import ndtr, ndtri
 from embedtopics._utils.checks import checked_between
 from embedtopics._utils.display import Displayed
 from embedtopics.errors import InputError
-from embedtopics.evaluation.results import Estimate, ScoreTable
+from embedtopics.evaluation.results import Estimate
 from embedtopics.protocols import Float64Array
 from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
+__all__ = ["LabelPlan", "MeasuredShares", "Regression"]
 
 Z_OF_95 = float(ndtri(0.975))
 
@@ -30,78 +32,76 @@ class PredictedLabel(str):
     __slots__ = ()
 
 
-class Variance(NamedTuple):
-    """The variance of an estimate by its gold rows, and by the predictions of other rows."""
+COLUMNS = {
+    "group": "",
+    "class": "",
+    "n": "int64",
+    "n_gold": "int64",
+    "estimate": "float64",
+    "low": "float64",
+    "high": "float64",
+    "gold": "float64",
+    "gold_low": "float64",
+    "gold_high": "float64",
+    "naive": "float64",
+    "n_effective": "float64",
+}
+"""Columns of a table of shares, and the type of each number."""
 
-    gold: float
-    predictions: float
 
+def shares_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return one row for each share; numbers that a row does not have are NaN."""
+    import pandas as pd
 
-@dataclass(frozen=True)
-class MeasuredShare:
-    """The share of a class, or the mean of a number, in a group.
-
-    Parameters
-    ----------
-    group : str or tuple of str or None
-        None for all rows.
-    name : object or None
-        The class; None for numbers.
-    n, n_gold : int
-        Rows, and gold rows.
-    estimate, low, high : float
-        The corrected share with its interval; NaN with fewer than two gold rows.
-    gold, gold_low, gold_high : float
-        The share by the gold rows alone.
-    naive : float
-        The share by the predictions alone, which their errors bias.
-    n_effective : float
-        Number of gold rows that would be as precise without predictions.
-    variance : Variance or None
-        Of the estimate; None without gold rows.
-    """
-
-    group: Any
-    name: Any = field(metadata={"column": "class"})
-    n: int
-    n_gold: int
-    estimate: float
-    low: float
-    high: float
-    gold: float = math.nan
-    gold_low: float = math.nan
-    gold_high: float = math.nan
-    naive: float = math.nan
-    n_effective: float = math.nan
-    variance: Variance | None = field(default=None, metadata={"column": None})
+    cells = [[row.get(name, math.nan) for name in COLUMNS] for row in rows]
+    frame = pd.DataFrame(cells, columns=list(COLUMNS))
+    return frame.astype({name: kind for name, kind in COLUMNS.items() if kind})
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class MeasuredShares(ScoreTable[MeasuredShare]):
+class MeasuredShares(Displayed):
     """The share of each class in each group, corrected for the errors of predictions.
 
     Parameters
     ----------
-    rows : tuple of MeasuredShare
-    decisions : tuple of Decision
+    table : DataFrame
+        The shares, see `to_frame`.
     name : str
         The measured variable.
     by : tuple of str
         Columns of the groups.
     confidence : float
-    correlations : mapping of object to float64 ndarray of shape (n_groups, n_groups)
-        For each class, how the estimates of the groups correlate.
-    ends : mapping of object to float64 ndarray of shape (n_groups, 2)
-        For each class, the ends of the intervals of 0.95, which give p-values.
+    decisions : tuple of Decision
     """
 
+    table: pd.DataFrame
     name: str
     by: tuple[str, ...] = ()
     confidence: float = 0.95
-    correlations: Mapping[Any, Float64Array] = field(default_factory=dict)
-    ends: Mapping[Any, Float64Array] = field(default_factory=dict)
+    decisions: tuple[Decision, ...] = ()
 
-    row_type = MeasuredShare
+    _variances: Float64Array = field(default_factory=lambda: np.empty((0, 2)))
+    """Of each row, by its gold rows and by the predictions of other rows, (n_rows, 2)."""
+
+    _correlations: Mapping[Any, Float64Array] = field(default_factory=dict)
+    """How the estimates of the groups correlate, by class, (n_groups, n_groups)."""
+
+    _ends: Mapping[Any, Float64Array] = field(default_factory=dict)
+    """Ends of the intervals of 0.95, which give p-values, by class, (n_groups, 2)."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for each class and group.
+
+        Returns
+        -------
+        DataFrame
+            Columns group (None for all rows, a tuple if several columns are crossed) and class
+            (None for numbers); n and n_gold, the rows and gold rows; estimate, low and high, the
+            corrected share with its interval, NaN with fewer than two gold rows; gold, gold_low and
+            gold_high, by the gold rows alone; naive, by the predictions alone, which their errors
+            bias; n_effective, the number of gold rows that would be as precise without predictions.
+        """
+        return self.table.copy()
 
     def further_gold(self, width: float) -> pd.DataFrame:
         """Return the number of further gold rows that would narrow each interval to `width`.
@@ -116,9 +116,21 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
             `width` is not between 0 and 1.
         """
         checked_between(width, "width", 0, 1)
-        frame = self.to_frame()[["group", "class", "n_gold", "low", "high"]].copy()
-        frame["further_gold"] = [_further(one, width, self.confidence) for one in self]
+        frame = self.table[["group", "class", "n_gold", "low", "high"]].copy()
+        z = float(ndtri(0.5 + self.confidence / 2))
+        further = [math.nan] * len(frame)
+        for row, (by_gold, by_predictions) in enumerate(self._variances.tolist()):
+            if not math.isnan(by_gold):
+                n_gold = int(frame["n_gold"].iloc[row])
+                allowed = (width / (2 * z)) ** 2 - by_predictions
+                total = math.ceil(by_gold * n_gold / allowed) if allowed > 0 else math.inf
+                further[row] = max(0.0, total - n_gold)
+        frame["further_gold"] = further
         return frame
+
+    def _of_class(self, name: Any) -> pd.DataFrame:
+        """Return the rows of a class, one for each group."""
+        return self.table[[value == name for value in self.table["class"]]]
 
     def difference(self, first: Any, second: Any, name: Any = None) -> Estimate:
         """Compare a class in two groups: the share in the first, less that in the second.
@@ -135,62 +147,78 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
         Estimate
             With its p-value; `n` counts the rows of both groups.
 
+        Raises
+        ------
+        InputError
+            There is no such group or class, or the shares were estimated without gold rows.
+
         Notes
         -----
         The interval combines those of both shares (Zou and Donner 2008), so it holds near 0 and 1.
         """
-        name = self.rows[-1].name if name is None else name
-        rows = self.of(name=name)
-        groups = [row.group for row in rows]
+        names = list(self.table["class"])
+        name = names[-1] if name is None else name
+        if name not in names:
+            classes = list(dict.fromkeys(names))
+            raise InputError("name", f"one of the classes {', '.join(map(str, classes))}", name)
+        rows = self._of_class(name)
+        groups = list(rows["group"])
         for group, parameter in ((first, "first"), (second, "second")):
             if group not in groups:
                 raise InputError(
                     parameter, f"one of the groups {', '.join(map(str, groups))}", group
                 )
-        if name not in self.correlations:
+        if name not in self._correlations:
             remedy = "estimate them from gold rows"
             raise InputError("first", "a group of shares that have correlations", first, remedy)
-        a, b = groups.index(first), groups.index(second)
-        correlation = float(self.correlations[name][a, b])
-        value = rows[a].estimate - rows[b].estimate
-        low, high = _ends_of_difference(rows[a], rows[b], correlation)
+
+        a = groups.index(first)
+        b = groups.index(second)
+        correlation = float(self._correlations[name][a, b])
+        intervals = rows[["estimate", "low", "high"]].to_numpy()
+        value = float(intervals[a, 0] - intervals[b, 0])
+        low, high = _ends_of_difference(intervals[a], intervals[b], correlation)
 
         # The half of the interval of 0.95 that faces no difference gives the p-value.
-        of_tests = [
-            replace(rows[place], low=float(ends[0]), high=float(ends[1]))
-            for place, ends in ((a, self.ends[name][a]), (b, self.ends[name][b]))
-        ]
-        test_low, test_high = _ends_of_difference(of_tests[0], of_tests[1], correlation)
+        tested = intervals.copy()
+        tested[:, 1:] = self._ends[name]
+        test_low, test_high = _ends_of_difference(tested[a], tested[b], correlation)
         half = value - test_low if value > 0 else test_high - value
         score = math.nan
         if half > 0:
             score = abs(value) / half * Z_OF_95
-        n_rows = rows[a].n + rows[b].n
-        return Estimate(value, low, high, n_rows, p=2 * float(ndtr(-score)))
+        return Estimate(
+            value=value,
+            low=float(low),
+            high=float(high),
+            n=int(rows["n"].iloc[a] + rows["n"].iloc[b]),
+            p=2 * float(ndtr(-score)),
+        )
 
     def _summary(self) -> str:
         first = []
-        for one in self.rows[:3]:
-            name = self.name if one.name is None else one.name
-            first.append(f"{name} {one.estimate:.3f} [{one.low:.3f}, {one.high:.3f}]")
-        return ", ".join(first + ["..."] * (len(self) > 3))
-
-
-def _further(row: MeasuredShare, width: float, confidence: float) -> float:
-    if row.variance is None:
-        return math.nan
-    allowed = (width / (2 * float(ndtri(0.5 + confidence / 2)))) ** 2 - row.variance.predictions
-    total = math.ceil(row.variance.gold * row.n_gold / allowed) if allowed > 0 else math.inf
-    return max(0.0, total - row.n_gold)
+        for row in self.table.head(3).to_dict("records"):
+            parts = [self.name if row["class"] is None else row["class"]]
+            if row["group"] is not None:
+                parts.append(f"in {row['group']}")
+            name = " ".join(map(str, parts))
+            first.append(f"{name} {row['estimate']:.3f} [{row['low']:.3f}, {row['high']:.3f}]")
+        rest = len(self.table) - len(first)
+        if rest > 0:
+            first.append(f"and {rest:,} more")
+        return ", ".join(first)
 
 
 def _ends_of_difference(
-    first: MeasuredShare, second: MeasuredShare, correlation: float
+    first: Float64Array, second: Float64Array, correlation: float
 ) -> tuple[float, float]:
-    """Return the ends of the interval of a difference (Zou and Donner 2008)."""
-    value = first.estimate - second.estimate
-    below = _together(first.estimate - first.low, second.high - second.estimate, correlation)
-    above = _together(first.high - first.estimate, second.estimate - second.low, correlation)
+    """Return the ends of the interval of a difference (Zou and Donner 2008).
+
+    Each array is (value, low, high).
+    """
+    value = float(first[0] - second[0])
+    below = _together(first[0] - first[1], second[2] - second[0], correlation)
+    above = _together(first[2] - first[0], second[0] - second[1], correlation)
     return value - below, value + above
 
 
@@ -209,19 +237,6 @@ class Coefficients:
     p: Float64Array
 
 
-@dataclass(frozen=True)
-class MarginalEffect:
-    """The mean change of the outcome for one unit of a variable, or from its reference."""
-
-    target: str
-    variable: str
-    level: str
-    effect: float
-    low: float
-    high: float
-    p: float
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression(Displayed):
     """A regression on measured variables, corrected, beside those without correction.
@@ -234,8 +249,8 @@ class Regression(Displayed):
         Outcome, or class, and term of each coefficient.
     power : float64 ndarray of shape (n_coefficients,)
         Factor of the predictions, from 0 (useless) to 1.
-    marginal : tuple of MarginalEffect
-        Average marginal effects.
+    marginal : DataFrame
+        Average marginal effects, see `marginal_effects`.
     formula, family : str
     classes : tuple
         Classes, or name, of the outcome of each equation.
@@ -248,7 +263,7 @@ class Regression(Displayed):
     naive: Coefficients
     names: tuple[tuple[str, str], ...]
     power: Float64Array
-    marginal: tuple[MarginalEffect, ...]
+    marginal: pd.DataFrame
     formula: str
     family: str
     classes: tuple[Any, ...]
@@ -282,10 +297,13 @@ class Regression(Displayed):
         """Return the average marginal effect of each variable, with intervals.
 
         Numbers change by one unit at the values of each row; levels are compared to the reference.
-        """
-        import pandas as pd
 
-        return pd.DataFrame([vars(one) for one in self.marginal])
+        Returns
+        -------
+        DataFrame
+            Columns target, variable, level (empty for numbers), effect, low, high and p.
+        """
+        return self.marginal.copy()
 
     def to_latex(self) -> str:
         """Return a regression table for LaTeX: corrected, gold rows alone, naive, with booktabs."""
@@ -304,8 +322,8 @@ class Regression(Displayed):
         )
 
 
-@dataclass(frozen=True, repr=False)
-class LabelPlan:
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelPlan(Displayed):
     """How many gold rows an interval or an effect needs.
 
     Parameters
@@ -325,12 +343,20 @@ class LabelPlan:
     correlation: float
     strata: Mapping[Any, int] = field(default_factory=dict)
 
-    def __repr__(self) -> str:
-        """Return both numbers."""
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for each stratum, or one for all rows: stratum and labels."""
+        import pandas as pd
+
+        strata: dict[Any, float] = dict(self.strata)
+        if not strata:
+            strata[None] = self.labels
+        return pd.DataFrame({"stratum": list(strata), "labels": list(strata.values())})
+
+    def _summary(self) -> str:
         strata = "".join(f"; {name}: {n:,}" for name, n in self.strata.items())
         return (
-            f"LabelPlan({self.labels:,.0f} gold rows to draw with predictions (correlation "
-            f"{self.correlation:.2f}), {self.labels_alone:,.0f} without{strata})"
+            f"{self.labels:,.0f} gold rows to draw with predictions (correlation "
+            f"{self.correlation:.2f}), {self.labels_alone:,.0f} without{strata}"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from embedtopics._utils.display import Displayed
 from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.annotation.results import StudyReport
-from embedtopics.classification.results import ClassificationReport, Score
+from embedtopics.classification.results import ClassificationReport
 from embedtopics.comparison.results import Comparison
 from embedtopics.errors import InputError
 from embedtopics.evaluation.results import SheetScore
@@ -218,13 +219,16 @@ CALLS = {
 def _classification(report: ClassificationReport) -> tuple[str, list[Section]]:
     """Return the report of a classifier."""
     times = "once" if report.n_looks == 1 else f"{report.n_looks:,} times"
-    models = dict.fromkeys(one.of for one in report.of(name=None))
-    by_model = [{"model": of, **_figures(report.of(of=of, name=None))} for of in models]
-    of_class = {name: report.of(of="classifier", name=name) for name in report.classes}
-    by_class = [
-        {"class": name, "texts": scores[0].n, **_figures(scores)}
-        for name, scores in of_class.items()
+    table = report.to_frame()
+    of_all = table[table["class"].isna()]
+    by_model = [
+        {"model": of, **_figures(scores)} for of, scores in of_all.groupby("of", sort=False)
     ]
+    by_class = []
+    for name in report.classes:
+        of_class = table[[value == name for value in table["class"]]]
+        scores = of_class[of_class["of"] == "classifier"]
+        by_class.append({"class": name, "texts": int(scores["n"].iloc[0]), **_figures(scores)})
     summary = (
         f"{report.n:,} labelled test texts in {report.n_groups:,} groups of near-duplicates. The "
         f"classifier was evaluated on them {times}. Changes made because of an evaluation make the "
@@ -245,14 +249,15 @@ def _classification(report: ClassificationReport) -> tuple[str, list[Section]]:
     return "Report of a classifier", sections
 
 
-def _figures(scores: Sequence[Score]) -> dict[str, str]:
+def _figures(scores: pd.DataFrame) -> dict[str, str]:
     """Return metrics with their intervals; a class that is never predicted has no precision."""
-    return {
-        one.metric.replace("f1", "F1"): f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
-        if one.low == one.low
-        else "\u2013"
-        for one in scores
-    }
+    figures = {}
+    for row in scores.to_dict("records"):
+        figure = "\u2013"
+        if not math.isnan(row["low"]):
+            figure = f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+        figures[row["metric"].replace("f1", "F1")] = figure
+    return figures
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Table:

@@ -12,7 +12,7 @@ from embedtopics.annotation._estimates import recall_test
 from embedtopics.annotation._loop import STRATEGIES, Pool
 from embedtopics.inference import shares as measured_shares
 from tests.annotation.conftest import NAMES, code
-from tests.factories import refuses
+from tests.factories import refuses, rows_of
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_one_label_alone_can_be_counted(begin, truth):
     study = begin(["yes", "no"], teach=0.0)
     for _ in range(30):
         study.label(study.next().key, "no")
-    share = {one.name: one for one in measured_shares(study)}["yes"]
+    (share,) = rows_of(measured_shares(study), name="yes")
     assert share.estimate == 0 and 0.05 < share.high < 0.2
 
 
@@ -123,8 +123,8 @@ def test_the_recall_test_by_hand():
     assert np.isclose(found.p, hypergeom.cdf(1, 1700, 4, 400)) and not found.enough
     assert recall_test(2000, 300, 40, 1500, 0).enough
     bounds = [k for k in range(1, 1301) if hypergeom.cdf(1, 1700, k, 400) >= 0.05]
-    assert np.isclose(found.bound, 41 / (40 + max(bounds)))
-    assert recall_test(100, 40, 10, 60, 0).bound == 1.0
+    assert np.isclose(found.recall_bound, 41 / (40 + max(bounds)))
+    assert recall_test(100, 40, 10, 60, 0).recall_bound == 1.0
 
 
 @pytest.mark.parametrize(("kind", "level"), [("single", "nominal"), ("ordinal", "ordinal")])
@@ -189,5 +189,5 @@ def test_the_recall_test_errs_rarely_although_both_streams_are_mixed():
         recall = is_relevant[stream > 0].sum() / 40
         n_below += recall < 0.9
         wrong += found.enough and recall < 0.9
-        above += found.bound > recall
+        above += found.recall_bound > recall
     assert n_below > 60 and wrong <= 0.07 * 300 and above <= 0.07 * 300

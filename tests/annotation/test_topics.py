@@ -11,7 +11,7 @@ from embedtopics.evaluation import score_sheet
 from embedtopics.inference import Measurement, shares
 from embedtopics.topics import merge, table, validation_sheets
 from tests.chat_server import said, serving
-from tests.factories import each, make_result, refuses
+from tests.factories import each, make_result, refuses, rows_of
 
 result = make_result(n_documents=400)
 concept = np.isin(result.labels, [1, 2])  # in two topics
@@ -32,7 +32,7 @@ def study(tmp_path):
 
 def test_a_study_a_frame_a_language_model_and_a_topic_give_the_same_estimate(study):
     measured = study.measurement()
-    (share,) = shares(measured).of(name="yes")
+    (share,) = rows_of(shares(measured), name="yes")
     assert share.low < concept.mean() < share.high
     rows = result.distinct.of_row >= 0
     assert share.naive == pytest.approx((result.labels[rows] == 1).mean())
@@ -49,8 +49,8 @@ def test_a_study_a_frame_a_language_model_and_a_topic_give_the_same_estimate(stu
     strata = np.where(rows, study.strata[result.distinct.of_row], 0)
     of_topic = Measurement.from_topics(result, 1, gold, strata=strata)
     for other in (of_frame, of_topic):
-        assert shares(other).of(name="yes")[0] == share
-    assert shares(study).of(name="yes")[0] == share
+        assert rows_of(shares(other), name="yes")[0] == share
+    assert rows_of(shares(study), name="yes")[0] == share
     member = dict(zip(map(json.dumps, result.corpus.texts), result.labels == 1, strict=True))
 
     def answer(body, number):
@@ -61,8 +61,8 @@ def test_a_study_a_frame_a_language_model_and_a_topic_give_the_same_estimate(stu
         coder = LanguageModelCoder(["yes", "no"], endpoint=server.url, model="m", journal=None)
         frame["coder"] = coder.code(result.corpus).labels[rows].tolist()
     of_model = Measurement.from_frame(frame, "gold", ["coder", "part"], **columns)
-    assert shares(of_model).of(name="yes")[0].estimate == pytest.approx(share.estimate)
-    assert shares(of_model).of(name="yes")[0].naive == share.naive
+    assert rows_of(shares(of_model), name="yes")[0].estimate == pytest.approx(share.estimate)
+    assert rows_of(shares(of_model), name="yes")[0].naive == share.naive
     assert "date" in measured.data  # for trends and regressions
 
 

@@ -13,7 +13,7 @@ from embedtopics.classification._adjusted_shares import adjusted_count
 from embedtopics.classification._measure import measure
 from embedtopics.inference import Measurement, regress, shares
 from tests.classification.conftest import themed_texts
-from tests.factories import refuses
+from tests.factories import refuses, rows_of
 
 
 def shares_of(classifier, corpus, gold, by=None, *, every="year", probability=None):
@@ -45,7 +45,7 @@ def covered(p, accuracy, n, n_draws, seed=0, n_others=5000, by_design=False):
         else:
             marked = np.arange(len(y)) < n
         gold = np.where(marked, y, np.nan)
-        one = shares(Measurement(gold, f, probability=chance, kind="class")).of(name=1)[0]
+        one = rows_of(shares(Measurement(gold, f, probability=chance, kind="class")), name=1)[0]
         hits.append(one.low <= p <= one.high)
         widths.append(one.high - one.low)
         alone.append(one.gold_high - one.gold_low)
@@ -163,7 +163,7 @@ def test_texts_that_were_learned_because_of_a_search_are_a_stratum(labels_of_tra
     shares = shares_of(
         model, texts, [n if k else None for n, k in zip(names, has_label, strict=True)]
     )
-    row = shares.of(name="tax")[0]
+    row = rows_of(shares, name="tax")[0]
 
     by_stratum = [is_tax[has_label & part].mean() for part in (is_found, ~is_found)]
     expected = np.average(by_stratum, weights=[is_found.sum(), (~is_found).sum()])

@@ -124,8 +124,9 @@ def test_marginal_effects_agree_with_statsmodels(people):
     expected = (chance * (1 - chance)).mean() * beta[1:]
     assert effects[["age", "mood"]].to_numpy() == pytest.approx(expected, rel=1e-4)
     curved = regress(coded(people, "hostile", people["hostile"]), "hostile ~ bs(age, df=4)")
-    true = regress(coded(people, "hostile", people["hostile"]), "hostile ~ age").marginal[0]
-    assert curved.marginal[0].effect == pytest.approx(true.effect, abs=0.003)
+    true = regress(coded(people, "hostile", people["hostile"]), "hostile ~ age").marginal_effects()
+    effect = curved.marginal_effects()["effect"][0]
+    assert effect == pytest.approx(true["effect"][0], abs=0.003)
 
 
 def test_the_table_is_made_for_latex(people):

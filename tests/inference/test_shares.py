@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.inference import Measurement, power, shares
-from embedtopics.inference._shares import allocate
+from embedtopics.inference._power import allocate
+from tests.factories import rows_of
 
 N = 1_000
 RNG = np.random.default_rng(0)
@@ -26,7 +27,7 @@ def measured(truth=TRUTH, guess=GUESS, drawn=DRAWN, **options):
 
 
 def row_of(measurement, name=True, **options):
-    return shares(measurement, **options).of(name=name)[0]
+    return rows_of(shares(measurement, **options), name=name)[0]
 
 
 def test_a_share_is_the_formula_of_prediction_powered_inference():
@@ -60,18 +61,17 @@ def test_groups_dates_and_crossed_columns_have_their_own_shares():
     dates = pd.to_datetime(np.where(np.arange(N) % 2, "2020-05-01", "2021-03-01"))
     frame = pd.DataFrame({"day": dates, "side": np.where(np.arange(N) % 3, "a", None)})
     found = shares(measured(data=frame), by="day")
-    assert [row.group for row in found.of(name=True)] == ["2020-01-01", "2021-01-01"]
+    assert [row.group for row in rows_of(found, name=True)] == ["2020-01-01", "2021-01-01"]
     odd = TRUTH[DRAWN & (np.arange(N) % 2 == 1)]
-    assert found.of(name=True)[0].gold == pytest.approx(odd.mean())
+    assert rows_of(found, name=True)[0].gold == pytest.approx(odd.mean())
     crossed = shares(measured(data=frame), by=["day", "side"])
-    assert {row.group for row in crossed} == {("2020-01-01", "a"), ("2021-01-01", "a")}
-    assert sum(row.n for row in crossed.of(name=True)) == (frame["side"] == "a").sum()
+    assert {row.group for row in rows_of(crossed)} == {("2020-01-01", "a"), ("2021-01-01", "a")}
+    assert sum(row.n for row in rows_of(crossed, name=True)) == (frame["side"] == "a").sum()
 
 
 def test_further_gold_rows_are_counted_by_hand():
     found = shares(measured())
-    row = found.of(name=True)[0]
-    gold, predictions = row.variance
+    gold, predictions = found._variances[-1]
     allowed = (0.05 / (2 * 1.959964)) ** 2 - predictions
     further = found.further_gold(0.05).set_index("class")["further_gold"]
     assert further[True] == np.ceil(200 * gold / allowed) - 200 > 0
@@ -84,7 +84,7 @@ def test_a_difference_names_its_groups():
     side = np.where(np.arange(N) < 500, "a", "b")
     truth = TRUTH | (np.arange(N) < 150)
     found = shares(measured(truth=truth, data=pd.DataFrame({"side": side})), by="side")
-    a, b = found.of(name=True)
+    a, b = rows_of(found, name=True)
     difference = found.difference("a", "b")
     assert difference.value == pytest.approx(a.estimate - b.estimate)
     assert 0 < difference.low < difference.value < difference.high and difference.p < 0.05
@@ -116,12 +116,12 @@ def test_strata_and_probabilities_correct_an_uneven_sample():
 
 def test_strata_of_one_class_vary_as_if_half_a_row_were_of_the_other():
     truth, drawn = np.arange(N) < 300, (np.arange(N) % 300 < 20) & (np.arange(N) < 600)
-    row = row_of(measured(truth, [True] * N, drawn, strata=truth))
-    assert row.estimate == pytest.approx(0.3)
+    found = shares(measured(truth, [True] * N, drawn, strata=truth))
+    assert rows_of(found, name=True)[0].estimate == pytest.approx(0.3)
     # Rows of both strata are a sample too; 20 gold rows of each are half a row short of 20.5 in 21.
     smooth = 0.5 * 20.5 / 21**2 / 19
     expected = 0.3 * 0.7 / N + (0.3**2 + 0.7**2) * smooth
-    assert sum(row.variance) == pytest.approx(expected)
+    assert found._variances[-1].sum() == pytest.approx(expected)
 
 
 def test_several_predictions_are_combined_and_useless_ones_do_no_harm():
@@ -143,7 +143,7 @@ def test_numbers_have_means():
     values = RNG.normal(5, 2, N)
     gold = np.where(DRAWN, values, np.nan)
     found = shares(Measurement(gold, values + RNG.normal(size=N), sampling="random"))
-    (row,) = found
+    (row,) = rows_of(found)
     assert row.name is None and row.low < values.mean() < row.high
     assert row.gold == pytest.approx(values[DRAWN].mean())
     assert row.n_effective > 400
@@ -227,7 +227,7 @@ def test_further_labels_by_strata_give_the_width_that_was_planned():
         for stratum, further in plan.strata.items():
             rest = np.flatnonzero((guess.astype(str) == stratum) & ~is_gold)
             is_gold[rng.permutation(rest)[:further]] = True
-        row = share().of(name=True)[0]
+        row = rows_of(share(), name=True)[0]
         widths.append(row.high - row.low)
     assert np.mean(widths) == pytest.approx(0.05, rel=0.1)
 
@@ -318,7 +318,7 @@ def test_groups_that_predictions_harm_are_as_precise_as_by_their_gold_rows():
     guess = np.where(rng.random(size) < error, ~truth, truth)
     drawn = np.isin(np.arange(size), rng.choice(size, 400, replace=False))
     data = pd.DataFrame({"side": side})
-    clear, vague = shares(measured(truth, guess, drawn, data=data), by="side").of(name=True)
+    clear, vague = rows_of(shares(measured(truth, guess, drawn, data=data), by="side"), name=True)
     assert vague.high - vague.low <= 1.05 * (vague.gold_high - vague.gold_low)
     assert clear.high - clear.low < 0.7 * (clear.gold_high - clear.gold_low)
 
@@ -336,7 +336,7 @@ def test_groups_without_gold_rows_have_no_share_and_no_difference():
     side = np.where(np.arange(N) < 500, "read", "unread")
     drawn = DRAWN & (side == "read")
     found = shares(measured(drawn=drawn, data=pd.DataFrame({"side": side})), by="side")
-    unread = found.of(group="unread", name=True)[0]
+    unread = rows_of(found, group="unread", name=True)[0]
     assert np.isnan([unread.estimate, unread.low, unread.high, unread.gold]).all()
     contrast = found.difference("read", "unread")
     assert np.isnan([contrast.value, contrast.low, contrast.high, contrast.p]).all()
@@ -351,7 +351,7 @@ def test_equal_gold_numbers_have_a_mean_without_an_interval():
     one = Measurement(
         gold, np.zeros(N), sampling="random", data=pd.DataFrame({"side": side}), kind="number"
     )
-    a, b = shares(one, by="side")
+    a, b = rows_of(shares(one, by="side"))
     assert a.estimate == 0 and np.isnan([a.low, a.high]).all()
     assert b.low < b.estimate < b.high
     assert np.isnan(shares(one, by="side").difference("a", "b").p)

@@ -11,6 +11,7 @@ from sklearn.linear_model import RidgeCV
 import embedtopics as et
 from embedtopics.inference import regress
 from embedtopics.probing import Scale
+from tests.factories import rows_of
 
 FRUIT, TRAINS = ("apple", "pear", "plum"), ("rail", "track", "signal")
 ANGLE = {word: 0.1 * i for i, word in enumerate(FRUIT)}
@@ -101,18 +102,22 @@ def test_sides_rows_and_seeds_can_change_places(frame, scale):
 
 
 def test_intervals_are_those_of_a_bootstrap_of_units_and_seeds(frame, scale):
-    row = scale.positions_.by("side", units="speaker").of(group="fruit")[0]
+    row = rows_of(scale.positions_.by("side", units="speaker"), group="fruit")[0]
     vectors, rng = unit(Plane().encode(frame["text"])), np.random.default_rng(0)
     sides = [unit(Plane().encode(side)) for side in (FRUIT, TRAINS)]
     speakers, is_fruit = frame["speaker"].to_numpy(), (frame["side"] == "fruit").to_numpy()
-    rows_of = {s: np.flatnonzero((speakers == s) & is_fruit) for s in set(speakers[is_fruit])}
+    rows_of_speaker = {
+        s: np.flatnonzero((speakers == s) & is_fruit) for s in set(speakers[is_fruit])
+    }
     by_units, by_seeds = [], []
     for _ in range(600):
         axis = np.subtract(*(side[rng.integers(0, 3, 3)].mean(axis=0) for side in sides))
         along = vectors @ axis
         by_seeds.append(((along - along.mean()) / along.std())[is_fruit].mean())
-        drawn = rng.choice(sorted(rows_of), len(rows_of))
-        by_units.append(scale.positions_.values[np.concatenate([rows_of[s] for s in drawn])].mean())
+        drawn = rng.choice(sorted(rows_of_speaker), len(rows_of_speaker))
+        by_units.append(
+            scale.positions_.values[np.concatenate([rows_of_speaker[s] for s in drawn])].mean()
+        )
     variance = np.var(by_units) + 1.5 * np.var(by_seeds)  # of three seeds a side, 3 / 2
     assert (row.high - row.low) / 4 == pytest.approx(variance**0.5, rel=0.15)
     contrast = scale.positions_.by("side", units="speaker").difference("fruit", "trains")
@@ -150,7 +155,7 @@ def test_regressions_take_the_choice_of_the_seeds(frame, scale):
     assert added == pytest.approx(wider * np.var(slopes), rel=0.4)
     gold = np.where(np.arange(240) % 3 == 0, frame["share"], np.nan)
     measured = positions.to_measurement(gold, sampling="random", name="share")
-    share = et.inference.shares(measured).rows[0]
+    share = rows_of(et.inference.shares(measured))[0]
     assert share.low < frame["share"].mean() < share.high and share.n_gold == 80
 
 
@@ -164,7 +169,7 @@ def test_positions_within_topics_show_no_topic(frame, scale):
     means = pd.Series(positions.values).groupby(topics).mean()
     np.testing.assert_allclose(means, 0, atol=1e-12)
     assert list(positions.corpus.metadata["topic"]) == list(topics)
-    assert len(positions.by(["topic", "side"])) == 6
+    assert len(positions.by(["topic", "side"]).to_frame()) == 6
     with pytest.raises(et.errors.InputError, match="within"):
         scale.positions(frame["text"][:9], within=Result)
 
@@ -184,7 +189,7 @@ def test_one_seed_a_side_has_no_interval_and_agreement_is_a_correlation(frame, s
     values = scale.positions_.values, other.positions_.values
     assert agreement.value == pytest.approx(np.corrcoef(*values)[0, 1])
     assert agreement.low < agreement.value <= agreement.high
-    assert np.isnan(other.positions_.by("side").rows[0].low)
+    assert np.isnan(rows_of(other.positions_.by("side"))[0].low)
     with pytest.raises(et.errors.InputError, match="same texts"):
         scale.positions_.agreement(other.positions(["apple", "rail"]))
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from embedtopics._utils.display import Displayed, spell_count
 from embedtopics.clustering.results import NOISE
-from embedtopics.inference.results import Coefficients, MarginalEffect, latex_regression
+from embedtopics.inference.results import Coefficients, latex_regression
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array
 from embedtopics.results import Decision
 
@@ -231,8 +231,8 @@ class TopicEffects(Displayed):
     coefficients, errors, low, high, p : float64 ndarray of shape (n_topics, n_columns)
         Change of the share, or of its log odds, for one unit of the covariate, or from the
         reference to the level; its standard error, interval and p-value.
-    marginal : tuple of MarginalEffect
-        Average marginal effects, topic by topic.
+    marginal : DataFrame
+        Average marginal effects, topic by topic; see `marginal_effects`.
     n_rows, n_documents : int
         Rows in the model, and distinct texts among them.
     n_replicates : int
@@ -254,7 +254,7 @@ class TopicEffects(Displayed):
     low: Float64Array
     high: Float64Array
     p: Float64Array
-    marginal: tuple[MarginalEffect, ...]
+    marginal: pd.DataFrame
     n_rows: int
     n_documents: int
     n_replicates: int
@@ -299,9 +299,10 @@ class TopicEffects(Displayed):
         With the identity link and without interactions or splines it equals the coefficients.
         """
         n = len(self.marginal) // max(len(self.topics), 1)
-        changes = [(one.variable, one.level) for one in self.marginal[:n]]
-        values = [(one.effect, one.low, one.high, one.p) for one in self.marginal]
-        return self._frame(changes, np.array(values).reshape(len(self.topics), n, 4))
+        first = self.marginal.head(n)
+        changes = list(zip(first["variable"], first["level"], strict=True))
+        values = self.marginal[["effect", "low", "high", "p"]].to_numpy(dtype=np.float64)
+        return self._frame(changes, values.reshape(len(self.topics), n, 4))
 
     def _frame(self, changes: list[tuple[str, str]], values: Float64Array) -> pd.DataFrame:
         about = zip(self.topics, self.topic_names, self.shares, strict=True)

@@ -18,10 +18,16 @@ from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.inference._design import Design, make_design, parse_covariates
-from embedtopics.inference._equations import EquationFit, Equations, marginal_effects
+from embedtopics.inference._equations import (
+    EquationFit,
+    Equations,
+    MarginalEffect,
+    marginal_effects,
+    marginal_table,
+)
 from embedtopics.inference._gold import half_rows
 from embedtopics.inference._sample import Sample
-from embedtopics.inference.results import Coefficients, MarginalEffect
+from embedtopics.inference.results import Coefficients
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomState
 from embedtopics.results import Decision
 from embedtopics.topics._resolution import NOT_DRAWN, best_matches, draw_replicates
@@ -160,7 +166,7 @@ def effects(
         low=effects.coefficients.low,
         high=effects.coefficients.high,
         p=effects.coefficients.p,
-        marginal=tuple(effects.marginal),
+        marginal=marginal_table(effects.marginal),
         n_rows=len(design.rows),
         n_documents=len(rows.documents),
         n_replicates=len(labels_again),

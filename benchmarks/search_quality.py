@@ -76,7 +76,7 @@ def _searched(
     judged = {query: qrels[query] for query in queries}
     scores = {}
     for mode in MODES:
-        hits = index.search(list(queries.values()), K, mode)  # type: ignore[arg-type]
+        hits = index.search(list(queries.values()), K, mode=mode)  # type: ignore[arg-type]
         scores[mode] = evaluation.evaluate_run(hits, judged, (10, K), query_ids=list(queries))
     better = max(("dense", "lexical"), key=lambda mode: scores[mode].scores["ndcg@10"].value)
     compared = evaluation.compare_runs(scores[better], scores["hybrid"])

@@ -124,7 +124,7 @@ class _Teacher:
 
     def encode_with_report(self, texts: Sequence[str], *, show_progress: bool | None = None) -> Any:
         """Return kept vectors, as if nothing of a text were counted."""
-        from embedtopics.corpus.results import Encoding
+        from embedtopics.encoders.results import Encoding
 
         return Encoding(self.encode(texts), *np.zeros((3, len(texts)), dtype=np.int32))
 

@@ -37,7 +37,7 @@ def answer():
     fitted = et.TopicModel(languages=["en"], random_state=0).fit(texts, embeddings=vectors)
     sparse = et.TopicModel("tfidf", random_state=0).fit(texts)
     trained = et.TextClassifier(et.encoders.RandomProjectionEncoder(64)).fit(texts, classes)
-    found = [index.search(new, 3, mode).hits for mode in ("lexical", "dense", "hybrid")]
+    found = [index.search(new, 3, mode=mode).hits for mode in ("lexical", "dense", "hybrid")]
     return {
         "predict": model.predict(new, embeddings=vectors[:2]).tolist(),
         "transform": model.transform(new, embeddings=vectors[:2]).toarray().round(4).tolist(),

@@ -199,7 +199,7 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch):
 
 
 def test_the_libraries_are_imported_when_a_page_is_served():
-    code = "import sys, embedtopics.annotation._server, embedtopics.report._search_page\n"
+    code = "import sys, embedtopics.annotation._server, embedtopics.retrieval._serve\n"
     code += "print(*{'starlette', 'uvicorn'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

@@ -164,7 +164,9 @@ def _search(job: dict[str, Any]) -> dict[str, Any]:
     rows = np.flatnonzero(bucket == 7)
     near = queries @ np.asarray(vectors[rows]).T
     truth = rows[np.argsort(-near, axis=1, kind="stable")[:, :K]]
-    hits = index.search([""] * len(queries), K, "dense", "bucket == 7", vectors=queries).hits
+    hits = index.search(
+        [""] * len(queries), K, mode="dense", where="bucket == 7", vectors=queries
+    ).hits
     found = [{hit.id for hit in some} for some in hits]
     recall = np.mean([
         len({f"t{row}" for row in wanted} & some) / K

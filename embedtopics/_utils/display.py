@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
+import math
 import sys
+from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -33,6 +36,17 @@ def excerpt(text: str, width: int = 120) -> str:
     """Return the beginning of a text on one line, with an ellipsis if it is cut."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 1].rstrip() + "…"
+
+
+def plain(value: Any) -> Any:
+    """Return a value for JSON; a date without a time of day is only a date."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, datetime.datetime):
+        return value.isoformat().removesuffix("T00:00:00")
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def spell_count(n: int, one: str, many: str) -> str:

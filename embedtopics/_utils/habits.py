@@ -195,6 +195,9 @@ INDEX: Mapping[str, str] = {
     "similarity": 'call index.search("a query")',
     "transform": "call index.encoder.encode(texts)",
     "upsert": "call index.add(texts, update=True)",
+    # Former methods.
+    "topics": "call index.attach_topics(model)",
+    "update": "call index.add(texts, update=True)",
     # Whoosh.
     "add_document": "call index.add(texts)",
     "add_documents": "call index.add(texts)",

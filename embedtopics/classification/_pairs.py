@@ -24,9 +24,9 @@ from embedtopics.classification._heads import (
 )
 from embedtopics.classification._targets import LabelledTexts
 from embedtopics.corpus._columns import FIELD_SEPARATOR
-from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import require_torch
 from embedtopics.encoders._contract import BaseEncoder, WrappedEncoder, forwarded
+from embedtopics.encoders.results import Encoding
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._running import read_together
 from embedtopics.encoders.sentence._torch import check_device

@@ -37,7 +37,7 @@ def search(
     show.check_outputs(out)
     reader = _load(index, encoder)
     search_mode: Any = mode
-    hits = reader.search(" ".join(query), k, search_mode, where)
+    hits = reader.search(" ".join(query), k, mode=search_mode, where=where)
     show.write_outputs(out, hits.to_frame)
     _print_hits(hits)
 
@@ -79,13 +79,13 @@ def serve(
     encoder: opt.MovedEncoder = None,
 ) -> None:
     """Serve a local page to search and read an index, with a JSON API; or tools by --mcp."""
-    from embedtopics.report import serve_index
     from embedtopics.report._assistant import AssistantTools
+    from embedtopics.retrieval import serve
 
     if results is not None and not mcp:
         raise InputError("results", "given with --mcp", results)
     if not mcp:
-        show.run_server(serve_index(_load(index, encoder), port=port))
+        show.run_server(serve(_load(index, encoder), port=port))
         return
     reader = _load(index, encoder)
     tables = () if results is None else _tables_of(results, reader)
@@ -257,7 +257,9 @@ def evaluate(
     modes: list[Any] = list(dict.fromkeys(mode or ("dense", "lexical", "hybrid")))
     ids, asked, depths = list(texts), list(texts.values()), (min(10, k), k)
     scores = {
-        name: evaluation.evaluate_run(reader.search(asked, k, name), qrels, depths, query_ids=ids)
+        name: evaluation.evaluate_run(
+            reader.search(asked, k, mode=name), qrels, depths, query_ids=ids
+        )
         for name in modes
     }
     measures = [one.to_frame().assign(mode=name) for name, one in scores.items()]
@@ -288,7 +290,7 @@ def evaluate(
 def attach_topics(index: opt.IndexFolder, results: opt.ResultsFolder) -> None:
     """Attach topics to the documents, for hits and filters such as "topic == 3"."""
     writer = _load(index)
-    writer.topics(show.open_result(results))
+    writer.attach_topics(show.open_result(results))
     n = sum(document.metadata["topic"] is not None for document in writer)
     typer.echo(
         f"attached: topics to {n:,} of {_described(writer)}\nnext: embedtopics search "

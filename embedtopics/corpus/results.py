@@ -1,4 +1,4 @@
-"""Results of reading, encoding and language detection."""
+"""Results of reading and language detection."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,46 +54,3 @@ class LanguageShares:
     def main(self) -> str | None:
         """The most frequent language, or None if no language was recognized."""
         return next(iter(self.shares), None)
-
-
-@dataclass(frozen=True, eq=False)
-class Encoding:
-    """Embeddings, with the tokens that the encoder read.
-
-    Parameters
-    ----------
-    embeddings : float32 ndarray of shape (n_texts, n_dimensions)
-        Or a csr_matrix of float32, from an encoder of sparse vectors.
-    n_tokens : int32 ndarray of shape (n_texts,)
-        Tokens of each text before truncation, without special tokens; words for an encoder of
-        words.
-    n_seen : int32 ndarray of shape (n_texts,)
-        Tokens of each text that the encoder read.
-    n_unknown : int32 ndarray of shape (n_texts,)
-        Tokens read that are not in the vocabulary.
-    n_cached : int
-        Texts whose vectors came from the cache on disk.
-    """
-
-    embeddings: FloatArray
-    n_tokens: Int32Array
-    n_seen: Int32Array
-    n_unknown: Int32Array
-    n_cached: int = 0
-
-    @property
-    def truncated_share(self) -> float:
-        """Share of truncated texts."""
-        return float(np.mean(self.n_seen < self.n_tokens)) if len(self.n_tokens) else 0.0
-
-    @property
-    def unseen_token_share(self) -> float:
-        """Share of all tokens that truncation removed."""
-        total = int(self.n_tokens.sum())
-        return 1.0 - int(self.n_seen.sum()) / total if total else 0.0
-
-    @property
-    def unknown_token_share(self) -> float:
-        """Share of the tokens read that are not in the vocabulary."""
-        total = int(self.n_seen.sum())
-        return int(self.n_unknown.sum()) / total if total else 0.0

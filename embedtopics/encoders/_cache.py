@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.display import progress_bar
-from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import MODELS, check_texts, default_folder
 from embedtopics.encoders._contract import (
     BaseEncoder,
@@ -27,6 +26,7 @@ from embedtopics.encoders._contract import (
     forwarded,
 )
 from embedtopics.encoders._foreign import as_encoder
+from embedtopics.encoders.results import Encoding
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
 

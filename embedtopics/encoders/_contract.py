@@ -16,9 +16,9 @@ from typing import Any, Self
 from embedtopics._utils.checks import checked_choice, optional_count, require
 from embedtopics._utils.habits import Habits
 from embedtopics.corpus._windows import Span
-from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import check_texts, require_torch, unit_vectors
 from embedtopics.encoders._similarity import pairwise_similarity, similarity
+from embedtopics.encoders.results import Encoding
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 

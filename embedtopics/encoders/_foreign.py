@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._contract import BaseEncoder, EncoderInfo
+from embedtopics.encoders.results import Encoding
 from embedtopics.errors import InputError
 
 

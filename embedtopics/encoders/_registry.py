@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import (
     MULTILINGUAL,
     MULTILINGUAL_PACKAGE,
@@ -21,6 +20,7 @@ from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._foreign import as_encoder
 from embedtopics.encoders._order import MIN_SHARE_IN_PLACE, dense, share_in_place
+from embedtopics.encoders.results import Encoding
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
 from embedtopics.encoders.sentence._running import has_gpu

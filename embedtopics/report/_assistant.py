@@ -12,11 +12,11 @@ from itertools import accumulate
 from typing import Any, Literal
 
 from embedtopics._utils.checks import checked_between, require
+from embedtopics._utils.display import plain
 from embedtopics._utils.hidden_characters import without_hidden
 from embedtopics.corpus._texts import distinct_names
 from embedtopics.errors import EmbedTopicsError, InputError
 from embedtopics.plots._theme import cut
-from embedtopics.report._search_page import plain
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class AssistantTools:
         filters by metadata: year >= 2020 and source == 'Le Monde'; `facets` lists the columns.
         """
         checked_between(k, "k", 1, MAX_HITS, closed=True)
-        hits = self._index.search(query, k, mode, where)
+        hits = self._index.search(query, k, mode=mode, where=where)
         rows = [
             {
                 "id": hit.id,

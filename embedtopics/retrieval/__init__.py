@@ -2,7 +2,7 @@
 
 from embedtopics._utils.public import attach
 
-MOVED = {"SearchIndex": "et.SearchIndex"}
+MOVED = {"SearchIndex": "et.SearchIndex", "check": "et.SearchIndex.check"}
 """Former public names, and where they are now."""
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__, MOVED)

@@ -1,2 +1,2 @@
 from . import results as results
-from .storage._checks import check as check
+from ._serve import serve as serve

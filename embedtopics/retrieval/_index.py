@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics._utils.habits import Habits
 from embedtopics.corpus._columns import read_id
 from embedtopics.encoders._contract import BaseEncoder
@@ -27,12 +28,11 @@ from embedtopics.retrieval._search import MIN_RELEVANCE, SearchOptions, Where, f
 from embedtopics.retrieval._similar import attach_topics, find_duplicates, find_similar
 from embedtopics.retrieval.dense._segment import DenseSettings
 from embedtopics.retrieval.results import Document, DuplicateGroups, SearchHits
+from embedtopics.retrieval.storage._checks import problem_table
 from embedtopics.retrieval.storage._collection import Collection
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from embedtopics.topics.results import TopicResult
 
 
 class SearchIndex(Habits):
@@ -69,7 +69,7 @@ class SearchIndex(Habits):
     @classmethod
     def build(
         cls,
-        data: Any,
+        corpus: Any,
         out: str | os.PathLike[str] | None = None,
         *,
         text: str | Sequence[str] | None = None,
@@ -91,7 +91,7 @@ class SearchIndex(Habits):
 
         Parameters
         ----------
-        data : Corpus, list of str, list of dict, DataFrame or path
+        corpus : Corpus, list of str, list of dict, DataFrame or path
             Rows without text are stored, but no query finds them.
         out : path, optional
             Folder of the index, which appears when it is complete; by default a temporary one.
@@ -153,9 +153,9 @@ class SearchIndex(Habits):
             show_progress=show_progress,
         )
 
-        corpus = read_documents(data, columns)
+        documents = read_documents(corpus, columns)
         target = None if out is None else Path(out)
-        built = _build.build(corpus, target, options, overwrite)
+        built = _build.build(documents, target, options, overwrite)
 
         index = cls(built.collection, encoder=built.encoder)
         index.decisions = built.decisions
@@ -190,6 +190,30 @@ class SearchIndex(Habits):
         check_settings(collection.settings())
         resolved = None if encoder is None else stored_encoder(collection, encoder)
         return cls(collection, encoder=resolved)
+
+    @classmethod
+    def check(cls, folder: str | os.PathLike[str]) -> pd.DataFrame:
+        """Check a whole index for damage.
+
+        The check reads every file and every document, and compares them with the sizes and
+        checksums recorded at writing. It also serves an index that is too damaged to be loaded.
+
+        Parameters
+        ----------
+        folder : path
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each problem, with columns file, problem, remedy; none for an intact index.
+            Folders that a killed writer left are included.
+
+        Raises
+        ------
+        InputError
+            If the folder does not exist or cannot be read.
+        """
+        return problem_table(Path(folder))
 
     @property
     def folder(self) -> Path:
@@ -263,15 +287,14 @@ class SearchIndex(Habits):
         self,
         queries: str | Sequence[str],
         k: int = 10,
+        *,
         mode: Literal["dense", "hybrid", "lexical"] = "hybrid",
         where: Where = None,
-        *,
         vectors: npt.ArrayLike | None = None,
         weight: float = WEIGHT,
         diversity: float = 0.0,
         reranker: Any = None,
         min_score: float | None = None,
-        **unknown: Any,
     ) -> SearchHits:
         """Search for documents.
 
@@ -313,11 +336,8 @@ class SearchIndex(Habits):
         Raises
         ------
         InputError
-            If a parameter is invalid or unknown, or the filter has a syntax error.
+            If a parameter is invalid, or the filter has a syntax error.
         """
-        for name, value in unknown.items():
-            remedy = "where= takes a filter, k= the number of hits"
-            raise InputError(name, "left out: search has no such parameter", value, remedy)
         options = SearchOptions(k, mode, weight, diversity, reranker, min_score)
         return search(self._reader, queries, where, vectors, options)
 
@@ -397,7 +417,7 @@ class SearchIndex(Habits):
         """
         return find_duplicates(self._reader, threshold)
 
-    def topics(self, result: TopicResult) -> SearchIndex:
+    def attach_topics(self, result: FittedTopics) -> SearchIndex:
         """Attach topics, which hits show and filters may use.
 
         Documents get the columns ``topic``, ``topic_name``, ``map_x`` and ``map_y``, which replace
@@ -405,7 +425,7 @@ class SearchIndex(Habits):
 
         Parameters
         ----------
-        result : TopicResult
+        result : TopicResult or fitted TopicModel
             Topics of the same documents, matched by id.
 
         Raises
@@ -413,12 +433,12 @@ class SearchIndex(Habits):
         InputError
             If no id matches, or the metadata already has such a column.
         """
-        attach_topics(self._reader.collection, result)
+        attach_topics(self._reader.collection, result_of(result))
         return self
 
     def add(
         self,
-        data: Any,
+        corpus: Any,
         *,
         text: str | Sequence[str] | None = None,
         id: str | None = None,
@@ -431,7 +451,7 @@ class SearchIndex(Habits):
 
         Parameters
         ----------
-        data : Corpus, list of str, list of dict, DataFrame or path
+        corpus : Corpus, list of str, list of dict, DataFrame or path
         text, id, time : str, optional
             Columns of a table or file; by default those of the build.
         embeddings : array_like of shape (n_rows, n_dimensions), optional
@@ -450,14 +470,10 @@ class SearchIndex(Habits):
             If an id is in the index, or a table does not show which column holds ids or texts.
         """
         columns = {"text": text, "id": id, "time": time}
-        corpus = read_more(self._reader, data, columns, update)
-        notes = _build.add(self._reader, corpus, embeddings, update, show_progress)
+        documents = read_more(self._reader, corpus, columns, update)
+        notes = _build.add(self._reader, documents, embeddings, update, show_progress)
         self.decisions = (*self.decisions, *notes)
-        return len(corpus)
-
-    def update(self, data: Any, **options: Any) -> int:
-        """Add documents, and replace those with the same ids; see `add`."""
-        return self.add(data, **options, update=True)
+        return len(documents)
 
     def remove(self, ids: Iterable[object]) -> int:
         """Remove documents by id, and return their number.

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from embedtopics._utils.machine import computed_once
-from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import check_encoder, encoder_from_settings, resolve_encoder
+from embedtopics.encoders.results import Encoding
 from embedtopics.encoders.words._storage import load_words
 from embedtopics.errors import CorruptFileError, InputError, Remedy
 from embedtopics.neighbors._graph import unit_rows

@@ -246,7 +246,7 @@ TOPIC_COLUMNS = ("topic", "topic_name", "map_x", "map_y")
 
 
 def attach_topics(collection: Collection, result: TopicResult) -> None:
-    """Write topic, label and map position of each document; see `SearchIndex.topics`."""
+    """Write topic, label and map position of each document; see `SearchIndex.attach_topics`."""
     import pandas as pd
 
     of_row = result.distinct.of_row

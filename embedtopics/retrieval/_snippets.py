@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,12 +16,11 @@ from embedtopics.retrieval._bm25 import (
     query_words,
     stop_form,
 )
+from embedtopics.retrieval.results import Snippet
 from embedtopics.terms._spans import edit_distance, word_spans, words_like
 from embedtopics.terms._tokens import usual_letters
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from embedtopics.retrieval._reader import IndexVersion
     from embedtopics.retrieval.storage._collection import Collection
 
@@ -40,63 +37,8 @@ LONGEST_COMPARED = 64
 _PER_WORD = 20
 """Maximum average length of a word in a snippet; longer words are not prose."""
 
-# Control characters steer terminals, directional overrides reverse the surrounding words, and lone
-# surrogates cannot be written to a file.
-_UNSAFE = {
-    **dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), " "),
-    **dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A))),
-    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),
-}
 _BLANKS = re.compile(r"\s+")
 _WORD = re.compile(r"\w+")
-
-
-@dataclass(frozen=True, repr=False)
-class Snippet:
-    """Part of a text with marks; ``str(snippet)`` is one line of plain text."""
-
-    text: str
-    span: tuple[int, int]
-    marks: tuple[tuple[int, int], ...]
-    cut: tuple[bool, bool]
-
-    def __str__(self) -> str:
-        return "".join(piece for piece, _ in self.pieces())
-
-    def __repr__(self) -> str:
-        return f"Snippet({str(self)!r})"
-
-    def _repr_html_(self) -> str:
-        return self.html()
-
-    def html(self) -> str:
-        """Return escaped HTML with ``<mark>`` around the words of the query."""
-        return "".join(
-            f"<mark>{html.escape(piece)}</mark>" if marked else html.escape(piece)
-            for piece, marked in self.pieces()
-        )
-
-    def rich(self, style: str = "bold") -> Text:
-        """Return text for a terminal, without markup of rich."""
-        from rich.text import Text
-
-        shown = Text()
-        for piece, marked in self.pieces():
-            shown.append(piece, style if marked else None)
-        return shown
-
-    def pieces(self) -> Iterator[tuple[str, bool]]:
-        """Yield safe pieces of one line, and whether each is marked."""
-        start, end = self.span
-        if self.cut[0]:
-            yield "… ", False
-        for begin, stop in (*self.marks, (end, end)):
-            for piece, marked in ((self.text[start:begin], False), (self.text[begin:stop], True)):
-                if piece:
-                    yield _BLANKS.sub(" ", piece.translate(_UNSAFE)), marked
-            start = stop
-        if self.cut[1]:
-            yield " …", False
 
 
 class _Word(NamedTuple):

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.display import Displayed, excerpt, html_table
 from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.text import Text
 
-    from embedtopics.retrieval._snippets import Snippet
+__all__ = ["Document", "DuplicateGroups", "Hit", "SearchHits", "Snippet"]
+
+# Control characters steer terminals, directional overrides reverse the surrounding words, and lone
+# surrogates cannot be written to a file.
+_UNSAFE = {
+    **dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), " "),
+    **dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A))),
+    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),
+}
+_BLANKS = re.compile(r"\s+")
 
 
-class Document(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Document:
     """A document of an index.
 
     Parameters
@@ -33,8 +46,71 @@ class Document(NamedTuple):
     text: str
     metadata: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        return f"Document({self.id!r}, {excerpt(self.text, 60)!r})"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
+class Snippet:
+    """Part of a text with marks; ``str(snippet)`` is one line of plain text.
+
+    Parameters
+    ----------
+    text : str
+        The whole text.
+    span : (int, int)
+        Characters of the part: the first, and the one after the last.
+    marks : tuple of (int, int)
+        Characters of the words of the query.
+    cut : (bool, bool)
+        Whether text precedes and follows the part.
+    """
+
+    text: str
+    span: tuple[int, int]
+    marks: tuple[tuple[int, int], ...]
+    cut: tuple[bool, bool]
+
+    def __str__(self) -> str:
+        return "".join(piece for piece, _ in self.pieces())
+
+    def __repr__(self) -> str:
+        return f"Snippet({str(self)!r})"
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def html(self) -> str:
+        """Return escaped HTML with ``<mark>`` around the words of the query."""
+        return "".join(
+            f"<mark>{html.escape(piece)}</mark>" if marked else html.escape(piece)
+            for piece, marked in self.pieces()
+        )
+
+    def rich(self, style: str = "bold") -> Text:
+        """Return text for a terminal, without markup of rich."""
+        from rich.text import Text
+
+        shown = Text()
+        for piece, marked in self.pieces():
+            shown.append(piece, style if marked else None)
+        return shown
+
+    def pieces(self) -> Iterator[tuple[str, bool]]:
+        """Yield safe pieces of one line, and whether each is marked."""
+        start, end = self.span
+        if self.cut[0]:
+            yield "… ", False
+        for begin, stop in (*self.marks, (end, end)):
+            for piece, marked in ((self.text[start:begin], False), (self.text[begin:stop], True)):
+                if piece:
+                    yield _BLANKS.sub(" ", piece.translate(_UNSAFE)), marked
+            start = stop
+        if self.cut[1]:
+            yield " …", False
+
+
+@dataclass(frozen=True, repr=False)
 class Hit:
     """A document of a search result.
 

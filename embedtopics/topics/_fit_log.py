@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.display import spell_count
-from embedtopics.corpus.results import DistinctDocuments, Encoding, LanguageShares
+from embedtopics.corpus.results import DistinctDocuments, LanguageShares
 from embedtopics.encoders._contract import BaseEncoder
+from embedtopics.encoders.results import Encoding
 from embedtopics.encoders.sentence._encoder import UNREAD
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph

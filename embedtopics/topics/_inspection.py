@@ -15,10 +15,10 @@ from embedtopics.corpus._columns import ID_NAMES, TIME_NAMES, first_named, read_
 from embedtopics.corpus._corpus import as_corpus
 from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus._texts import EMPTY, MISSING
-from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.encoders.results import Encoding
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import EXACT_LIMIT
 from embedtopics.protocols import Encoder

@@ -23,7 +23,6 @@ from embedtopics._utils.display import spell_count
 from embedtopics.clustering._resolution import automatic_min_cluster_size, place_numbers
 from embedtopics.corpus._alignment import align_frame
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._order import check_order
 from embedtopics.encoders._registry import (
@@ -33,6 +32,7 @@ from embedtopics.encoders._registry import (
     encoder_from_settings,
     resolve_encoder,
 )
+from embedtopics.encoders.results import Encoding
 from embedtopics.errors import InputError, Remedy
 from embedtopics.neighbors._graph import build_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph

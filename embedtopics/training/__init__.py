@@ -6,6 +6,7 @@ MOVED = {
     "fit_static_student": 'et.training.distill(encoder, texts, method="texts")',
     "read_report": "et.training.TrainingReport.load",
     "split": "et.training.train_test_split",
+    "to_sentence_transformer": "et.encoders.to_sentence_transformer",
     "fit_nli": 'et.training.fit(encoder, examples, kind="nli", out=...)',
     "fit_pairs": 'et.training.fit(encoder, examples, kind="pairs", out=...)',
     "fit_sts": 'et.training.fit(encoder, examples, kind="graded", out=...)',

@@ -9,5 +9,4 @@ from ._reading import read_examples as read_examples
 from ._settings import TrainingSettings as TrainingSettings
 from ._split import overlap as overlap
 from ._split import train_test_split as train_test_split
-from ._wrapping import to_sentence_transformer as to_sentence_transformer
 from .results import TrainingReport as TrainingReport

@@ -42,7 +42,7 @@ def of_index(folder: Path) -> Any:
     """Return what an index answers."""
     index = et.SearchIndex.load(folder)
     rows = [(d.id, d.text) for d in index]
-    found = index.search(TEXTS[:3], 5, "lexical")
+    found = index.search(TEXTS[:3], 5, mode="lexical")
     near = [index.similar(name, 3) for name, _ in rows[:4]]
     return rows, [
         [(h.id, h.score) for h in hits] for hits in (*found.hits, *(n.hits[0] for n in near))

@@ -72,7 +72,7 @@ def _index_work(change: Callable[[Any], Any], is_the_same: bool = False) -> Work
         index = SearchIndex.load(folder, verify=True)
         damage = {problem.what for problem in check(folder)} - {"a killed writer left it"}
         assert not damage, damage
-        hits = [[hit.id for hit in index.search("cat owl5", 9, mode).hits[0]]
+        hits = [[hit.id for hit in index.search("cat owl5", 9, mode=mode).hits[0]]
                 for mode in ("dense", "lexical")]  # fmt: skip
         return sorted((document.id, document.text) for document in index), hits
 

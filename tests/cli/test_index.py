@@ -137,7 +137,9 @@ def test_topics_are_attached_to_their_documents(index, tmp_path):
     n_known = sum(bool(text.strip()) for text in frame["body"])
     assert f"attached: topics to {n_known} of 49 documents" in done.stdout
     topic = int(labels[0])
-    own = et.SearchIndex.load(index).search(corpus.texts[0], 49, "dense", f"topic == {topic}")
+    own = et.SearchIndex.load(index).search(
+        corpus.texts[0], 49, mode="dense", where=f"topic == {topic}"
+    )
     assert {hit.id for hit in own} == {
         id for id, label in zip(corpus.ids[:40], labels[:40], strict=True) if label == topic
     }

@@ -38,7 +38,7 @@ def test_prints_and_writes_what_the_function_finds(index, tmp_path, mode, option
     given = [part for name, value in options.items() for part in (f"--{name}", value)]
     done = run("search", index, QUERY, "--k", 4, "--mode", mode, "--out", out, *given)
     assert done.exit_code == 0, done.output
-    expected = et.SearchIndex.load(index).search(QUERY, 4, mode, **options)
+    expected = et.SearchIndex.load(index).search(QUERY, 4, mode=mode, **options)
     hits = expected.hits[0]
     assert hits and headlines(done.stdout) == [
         (rank, hit.id, f"{hit.score:.3f}") for rank, hit in enumerate(hits, 1)
@@ -129,7 +129,7 @@ def test_evaluates_as_the_functions_do(index, tmp_path):
     read = pd.read_csv(out)
     scores = {}
     for mode in ("dense", "lexical", "hybrid"):
-        hits = loaded.search(["closure of hospitals", "late trains"], 5, mode)
+        hits = loaded.search(["closure of hospitals", "late trains"], 5, mode=mode)
         options = {"query_ids": ["q1", "q2"], "random_state": 0}
         scores[mode] = et.evaluation.evaluate_run(hits, qrels, [5], **options)
         rows_of = read[read["mode"] == mode].drop(columns="mode").reset_index(drop=True)

@@ -7,8 +7,9 @@ from scipy.sparse import csr_matrix
 from embedtopics.comparison import _vectors as module
 from embedtopics.comparison._vectors import make_vectors, neighbor_graph, open_encoders
 from embedtopics.corpus._corpus import as_corpus
-from embedtopics.corpus.results import Encoding, LanguageShares
+from embedtopics.corpus.results import LanguageShares
 from embedtopics.encoders import CachedEncoder
+from embedtopics.encoders.results import Encoding
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_graph
 from tests.comparison.conftest import Hashed, WordCounts

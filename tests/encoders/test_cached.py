@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.corpus.results import Encoding
 from embedtopics.encoders import CachedEncoder
 from embedtopics.encoders import _cache as cached
+from embedtopics.encoders.results import Encoding
 from tests.factories import FULL_DISK, PATIENCE, raising, refuses
 
 

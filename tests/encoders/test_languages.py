@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 
 from embedtopics import TopicModel
-from embedtopics.corpus.results import Encoding, LanguageShares
+from embedtopics.corpus.results import LanguageShares
 from embedtopics.encoders import _registry
 from embedtopics.encoders._base import known_languages, language_warning
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._foreign import as_encoder
 from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.encoders.results import Encoding
 
 
 class Named(BaseEncoder):

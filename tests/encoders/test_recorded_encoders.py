@@ -161,7 +161,7 @@ def test_a_model_of_a_local_checkpoint_answers_after_loading(tmp_path, make_sent
     assert again.fit(TEXTS, CLASSES).predict(new).tolist() == classifier.predict(new).tolist()
 
     et.SearchIndex.build(TEXTS, tmp_path / "index", encoder=encoder)
-    hits = et.SearchIndex.load(tmp_path / "index").search("the red cat", 3, "dense")
+    hits = et.SearchIndex.load(tmp_path / "index").search("the red cat", 3, mode="dense")
     assert all("cat" in hit.text for hit in hits.hits[0])
 
     words = [text.split() for text in TEXTS]

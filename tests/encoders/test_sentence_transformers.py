@@ -183,7 +183,7 @@ def test_the_recipe_for_llama_index_asks_the_encoder(pair, monkeypatch):
 
 @pytest.fixture
 def wrapped(pair):
-    return et.training.to_sentence_transformer(pair[0])
+    return et.encoders.to_sentence_transformer(pair[0])
 
 
 def test_an_encoder_becomes_a_model_of_theirs(pair, wrapped):
@@ -192,10 +192,10 @@ def test_an_encoder_becomes_a_model_of_theirs(pair, wrapped):
         found, expected = wrapped.encode(TEXTS, **options), model.encode(TEXTS, **options)
         np.testing.assert_allclose(found, expected, atol=1e-5)
     static = et.training.distill(encoder, dimensions=4)
-    theirs = et.training.to_sentence_transformer(static)
+    theirs = et.encoders.to_sentence_transformer(static)
     np.testing.assert_allclose(theirs.encode(TEXTS), static.encode(TEXTS), atol=1e-6)
     with refuses("encoder"):
-        et.training.to_sentence_transformer("tfidf")
+        et.encoders.to_sentence_transformer("tfidf")
 
 
 @pytest.mark.slow

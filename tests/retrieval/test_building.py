@@ -29,7 +29,7 @@ def test_no_query_finds_a_row_without_text(mode, passages):
     assert {hit.id for hit in found} == {"a", "e"}
     assert [note.value for note in index.decisions if note.name == "without text"] == [3]
     # Nor does it count among the passages in which a word is rare.
-    (hit,) = index.search("purrs", 1, "lexical")
+    (hit,) = index.search("purrs", 1, mode="lexical")
     assert hit.bm25 == pytest.approx(np.log(1 + 1.5 / 1.5) / 2.5)
 
 
@@ -112,7 +112,7 @@ def test_the_checkpoint_of_an_index_may_compute_in_other_numbers(tmp_path):
     far.encode_with_report = lambda texts, **_: replace(
         made := Tiny().encode_with_report(texts), embeddings=made.embeddings[:, ::-1]
     )
-    found = SearchIndex.load(tmp_path / "index", encoder=near).search("frogs", 1, "dense")
+    found = SearchIndex.load(tmp_path / "index", encoder=near).search("frogs", 1, mode="dense")
     assert found[0].text == "Green frogs."
     with refuses("encoder"):
         SearchIndex.load(tmp_path / "index", encoder=far)
@@ -124,12 +124,14 @@ def test_numerals_of_a_csv_file_are_numbers_and_keep_the_kind_of_their_column(tm
     pd.DataFrame({"text": texts, **columns}).to_csv(tmp_path / "a.csv", index=False)
     index = SearchIndex.build(tmp_path / "a.csv", encoder="random")
     assert index.columns == {"year": "integer", "share": "real", "code": "text"}
-    assert [hit.text for hit in index.search("text", 10, "dense", "year >= 2000")] == texts[1:2]
+    assert [
+        hit.text for hit in index.search("text", 10, mode="dense", where="year >= 2000")
+    ] == texts[1:2]
     more = pd.DataFrame({"text": ["A fourth text."], "year": ["2024"], "code": ["752"]})
     more.to_csv(tmp_path / "b.csv", index=False)
     index.add(tmp_path / "b.csv")
     assert index.columns["code"] == "text"
-    found = index.search("text", 10, "dense", "year >= 2000 and code startswith '75'")
+    found = index.search("text", 10, mode="dense", where="year >= 2000 and code startswith '75'")
     assert sorted(hit.metadata["year"] for hit in found) == [2020, 2024]
 
 

@@ -91,7 +91,7 @@ class IndexMachine(RuleBasedStateMachine):
             where, allowed = "year > 3 and year < 3", set()
         texts = {id: text for id, (text, _) in self.model.items()}
         with plain_fusion():
-            (hits,) = self.index.search(query, k, mode, where).hits
+            (hits,) = self.index.search(query, k, mode=mode, where=where).hits
         assert_found(hits, Passages(texts), query, mode, k, allowed)
         assert {document.id: document.text for document in self.index} == texts
         assert len(self.index) == len(texts)
@@ -161,10 +161,10 @@ def test_an_index_of_parts_equals_one_that_was_built_at_once(documents, mode):
     parts.add(corpus(dict(items[60:])), show_progress=False)
     parts.remove(["x"])
     for wanted in ({}, {"where": "year >= 3"}, {"diversity": 0.5}):
-        expected = whole.search(QUERIES, 12, mode, **wanted)
+        expected = whole.search(QUERIES, 12, mode=mode, **wanted)
         assert [len(hits) for hits in expected.hits][1] > 3
         for _ in range(2):
-            found = parts.search(QUERIES, 12, mode, **wanted)
+            found = parts.search(QUERIES, 12, mode=mode, **wanted)
             assert plain(found) == plain(expected)
             np.testing.assert_allclose(numbers(found), numbers(expected), rtol=1e-12, atol=1e-12)
             assert found.decisions == expected.decisions
@@ -189,7 +189,7 @@ def test_codes_survive_parts_and_compaction():
     cosines = unit[:5] @ unit.T
     cosines[:, ::3] = -2
     for _ in range(2):
-        found = index.search([""] * 5, 10, "dense", vectors=vectors[:5])
+        found = index.search([""] * 5, 10, mode="dense", vectors=vectors[:5])
         for near, hits in zip(cosines, found.hits, strict=True):
             expected = np.argsort(-near)[:10]
             assert len({str(i) for i in expected} & {hit.id for hit in hits}) >= 8
@@ -224,10 +224,10 @@ def test_an_index_holds_the_words_that_its_encoder_learned(tmp_path, encoder):
     texts = [f"{words} number {i}" for i in range(20) for words in ("cat dog cats", "car bus cars")]
     options = {"languages": ["en"], "show_progress": False}
     index = SearchIndex.build(texts, tmp_path / "index", encoder=encoder, **options)
-    expected = index.search(["cat", "bus", "unheard"], 5, "dense")
+    expected = index.search(["cat", "bus", "unheard"], 5, mode="dense")
 
     again = SearchIndex.load(tmp_path / "index")
-    found = again.search(["cat", "bus", "unheard"], 5, "dense")
+    found = again.search(["cat", "bus", "unheard"], 5, mode="dense")
 
     assert plain(found) == plain(expected)
     again.add(["a cat on a bus"], show_progress=False)
@@ -235,9 +235,11 @@ def test_an_index_holds_the_words_that_its_encoder_learned(tmp_path, encoder):
     copied = SearchIndex.load(tmp_path / "copy", verify=True)
     copied.compact()
     again.compact()
-    assert plain(copied.search(["cat"], 5, "dense")) == plain(again.search(["cat"], 5, "dense"))
+    assert plain(copied.search(["cat"], 5, mode="dense")) == plain(
+        again.search(["cat"], 5, mode="dense")
+    )
     index = SearchIndex.build(texts, tmp_path / "copy", encoder=encoder, overwrite=True, **options)
-    assert plain(index.search(["cat"], 5, "dense"))[0] == plain(expected)[0]
+    assert plain(index.search(["cat"], 5, mode="dense"))[0] == plain(expected)[0]
 
 
 def test_an_index_with_a_changed_encoder_of_words_is_damaged(tmp_path):
@@ -248,4 +250,4 @@ def test_an_index_with_a_changed_encoder_of_words_is_damaged(tmp_path):
     file.write_text(file.read_text().replace("dog", "dig"))
 
     with pytest.raises(CorruptFileError):
-        SearchIndex.load(tmp_path / "index").search("cat", 3, "dense")
+        SearchIndex.load(tmp_path / "index").search("cat", 3, mode="dense")

@@ -72,7 +72,7 @@ def test_threads_search_while_another_process_writes(tmp_path):
     def search(_):
         while other.poll() is None:
             for mode in ("dense", "lexical", "hybrid"):
-                (hits,) = index.search("zebra zebra", 2, mode).hits
+                (hits,) = index.search("zebra zebra", 2, mode=mode).hits
                 assert hits[0].id == "z" and hits[0].bm25 > 0
             assert index.similar("z", 1)
 
@@ -177,7 +177,7 @@ def test_damaged_files_of_every_kind_are_named(tmp_path, how):
         assert [problem.file for problem in check(folder)][:1] == [path]
         path.write_bytes(content)
     assert check(folder) == []
-    assert len(SearchIndex.load(folder, verify=True).search("text", 3, "lexical")) == 3
+    assert len(SearchIndex.load(folder, verify=True).search("text", 3, mode="lexical")) == 3
 
 
 @pytest.mark.parametrize("content", [b"", b"x", "header", np.zeros(7), np.zeros(8, np.float32)])

@@ -42,7 +42,7 @@ def test_many_passages_of_one_document_do_not_hide_the_others(monkeypatch):
     monkeypatch.setattr(_search, "DEPTH", 1)
     index = build([" ".join(["cat"] * 400), "cat dog", "cat owl hen", "fox"])
     for mode, n in (("dense", 4), ("lexical", 3), ("hybrid", 4)):
-        (hits,) = index.search("cat", 4, mode).hits
+        (hits,) = index.search("cat", 4, mode=mode).hits
         assert len(hits) == n and hits[0].text.startswith("cat cat")
 
 
@@ -73,7 +73,7 @@ def test_ids_of_any_kind_are_texts(index):
 def test_embeddings_take_the_place_of_encoding():
     vectors = np.array([[3, 0], [0, 1], [1, 1]], dtype=np.float64)
     index = build(["cat cat cat cat cat", "dog", "owl"], embeddings=vectors, encoder=Own())
-    (hits,) = index.search("q", 9, "dense", vectors=[[0, 5]]).hits
+    (hits,) = index.search("q", 9, mode="dense", vectors=[[0, 5]]).hits
     assert [hit.text for hit in hits] == ["dog", "owl", "cat cat cat cat cat"]
     assert [hit.score for hit in hits] == pytest.approx([1, 0.5**0.5, 0])
     assert hits[2].span == (0, 19) and vectors[0, 0] == 3
@@ -105,7 +105,7 @@ def test_an_encoder_that_cannot_have_made_the_embeddings(tmp_path):
     with pytest.raises(InputError, match=r"vectors, but no encoder; give vectors="):
         index.search("cat")
     assert index.search("dog", 1, vectors=[[0, 1]])[0].text == "dog"
-    assert index.search("dog", 1, "lexical")[0].text == "dog"
+    assert index.search("dog", 1, mode="lexical")[0].text == "dog"
     assert "no encoder" in repr(index)
     loaded = SearchIndex.load(tmp_path / "i", encoder=Own())
     assert len(loaded.search("cat").hits[0]) == 2
@@ -243,9 +243,9 @@ def test_diversity_counts_whatever_the_scale_of_scores(index):
     assert best[0].id == varied[0].id and best != varied
     away = -np.ones((1, 2))
     other = build(["a", "b", "c"], embeddings=[[1, 1], [1, 1.01], [1, 0]], encoder=Own())
-    found = other.search("", 2, "dense", vectors=away, diversity=0.95)
+    found = other.search("", 2, mode="dense", vectors=away, diversity=0.95)
     assert [hit.text for hit in found.hits[0]] == ["c", "b"] or found.hits[0][1].text == "a"
-    plain = other.search("", 3, "dense", vectors=away).hits[0]
+    plain = other.search("", 3, mode="dense", vectors=away).hits[0]
     assert all(hit.score < 0 for hit in plain) and plain[0].text == "c"
 
 

@@ -210,7 +210,7 @@ def found_of(index):
 def test_hits_have_the_topic_and_place_of_their_row(result):
     index = build(result.corpus)
     assert {topic for topic, _ in found_of(index).values()} == {None}
-    assert index.topics(result) is index
+    assert index.attach_topics(result) is index
     known, found = expected(result), found_of(index)
     assert found.keys() == {id for id, one in known.items() if one}
     assert found == {id: known[id] for id in found}
@@ -227,7 +227,7 @@ def test_topics_stay_with_their_documents_through_all_changes(result, tmp_path):
     corpus = result.corpus
     index = build(corpus.take(range(60)), tmp_path / "i")
     index.add(corpus.take(range(60, len(corpus))), show_progress=False)
-    index.topics(result)
+    index.attach_topics(result)
     known = expected(result)
     again = corpus.ids[3]
     index.remove(corpus.ids[:3])
@@ -244,10 +244,10 @@ def test_topics_stay_with_their_documents_through_all_changes(result, tmp_path):
 
 
 def test_attaching_again_replaces_all_that_was_attached(result):
-    index = build(result.corpus).topics(result)
+    index = build(result.corpus).attach_topics(result)
     rows = np.arange(0, 40)
     other = make_result(80, 2, seed=1, texts=[result.corpus.texts[row] for row in rows])
-    index.topics(other)
+    index.attach_topics(other)
     known, found = expected(other), found_of(index)
     assert found == {id: known.get(id) or (None, None) for id in found}
     assert {topic for topic, _ in found.values()} >= {None, 0, 1}
@@ -256,7 +256,7 @@ def test_attaching_again_replaces_all_that_was_attached(result):
 def test_results_that_do_not_belong(result):
     index = build(["a text", "another"])
     with refuses("result"):
-        index.topics(result)
+        index.attach_topics(result)
     assert "topic" not in index.columns
 
 
@@ -267,9 +267,9 @@ def test_columns_of_the_metadata_are_never_overwritten(result, name):
     own = Corpus(frame, text="text", id="id")
     index = build(own)
     with pytest.raises(InputError, match=f"column '{name}'.*rename"):
-        index.topics(result)
+        index.attach_topics(result)
     assert index.search("river", 1)[0].metadata[name] == "mine"
-    attached = build(corpus.take(range(50))).topics(result)
+    attached = build(corpus.take(range(50))).attach_topics(result)
     with pytest.raises(InputError, match=f"column '{name}'.*rename"):
         attached.add(own.take(range(50, 60)), show_progress=False)
     assert len(attached) == 50

@@ -7,9 +7,9 @@ import pytest
 
 import embedtopics as et
 from embedtopics.corpus._corpus import as_corpus
-from embedtopics.corpus.results import Encoding
 from embedtopics.encoders import FastTextEncoder, RandomProjectionEncoder, TfidfEncoder
 from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.encoders.results import Encoding
 from embedtopics.errors import InputError
 from embedtopics.topics import inspect, recluster
 from embedtopics.topics.results import Reason

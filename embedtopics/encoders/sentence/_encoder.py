@@ -18,10 +18,10 @@ from embedtopics._utils.checks import checked_choice, checked_count, optional_co
 from embedtopics._utils.folders import sha256
 from embedtopics._utils.machine import computed_once
 from embedtopics.corpus._windows import Span, windows
-from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import check_texts, default_folder, known_languages, readable
 from embedtopics.encoders._contract import BaseEncoder, EncodeOptions, arguments_of
 from embedtopics.encoders._similarity import cosine_instead
+from embedtopics.encoders.results import Encoding
 from embedtopics.encoders.sentence._backend import (
     LoadedModel,
     Precision,

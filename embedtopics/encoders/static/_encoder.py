@@ -37,7 +37,6 @@ from embedtopics._utils.folders import (
     write_manifest,
 )
 from embedtopics._utils.records import parse_record
-from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import (
     check_texts,
     known_languages,
@@ -49,6 +48,7 @@ from embedtopics.encoders._base import (
 )
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._similarity import cosine_instead
+from embedtopics.encoders.results import Encoding
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array
 from embedtopics.results import Decision

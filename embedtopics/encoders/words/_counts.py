@@ -11,9 +11,9 @@ import numpy as np
 from embedtopics._utils.checks import checked_count, optional_count
 from embedtopics._utils.display import progress_bar
 from embedtopics._utils.machine import one_blas_thread
-from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import check_texts, unit_vectors
 from embedtopics.encoders._contract import BaseEncoder, arguments_of
+from embedtopics.encoders.results import Encoding
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Segmenter
 from embedtopics.results import Decision
@@ -42,13 +42,13 @@ class WordEncoder(BaseEncoder):
     One that learns defines `_learn` as well, which sets `fingerprint`; others set it when made.
     """
 
-    _kind = ""
+    _record_kind = ""
     _rules = PLAIN
 
     @property
     def settings(self) -> dict[str, Any]:
         """Kind and arguments from which this encoder can be made again, before it is fitted."""
-        return {"kind": self._kind, **self._arguments}
+        return {"kind": self._record_kind, **self._arguments}
 
     @property
     def learns(self) -> bool:
@@ -195,7 +195,7 @@ class TfidfEncoder(WordEncoder):
     [[0.707..., 0.707..., 0.0, 0.0]]
     """
 
-    _kind = "tfidf"
+    _record_kind = "tfidf"
 
     def __init__(
         self,
@@ -382,7 +382,7 @@ class RandomProjectionEncoder(WordEncoder):
     True
     """
 
-    _kind = name = "random"
+    _record_kind = name = "random"
 
     def __init__(self, dimensions: int = 256, *, random_state: int = 0) -> None:
         self._arguments = arguments_of(locals())

@@ -77,7 +77,7 @@ class FastTextEncoder(WordEncoder):
     [True, False]
     """
 
-    _kind = name = "fasttext"
+    _record_kind = name = "fasttext"
 
     def __init__(
         self,

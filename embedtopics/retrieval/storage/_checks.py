@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from embedtopics._utils.folders import (
     find_folder,
@@ -41,6 +42,9 @@ from embedtopics.retrieval.storage._segments import (
     named_segments,
     unnamed_folders,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def create_folder(folder: Path, settings: str) -> None:
@@ -192,6 +196,14 @@ def check(folder: str | Path) -> list[Problem]:
     return problems + [
         Problem(path, "a killed writer left it", remedy) for path in unnamed_folders(folder, named)
     ]
+
+
+def problem_table(folder: Path) -> pd.DataFrame:
+    """Return the problems of an index as a table; see `SearchIndex.check`."""
+    import pandas as pd
+
+    rows = [(str(problem.file), problem.what, problem.remedy) for problem in check(folder)]
+    return pd.DataFrame(rows, columns=["file", "problem", "remedy"])
 
 
 def find_damage(folder: Path) -> list[Problem]:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from embedtopics import SearchIndex
-from embedtopics.report import serve_index
+from embedtopics.retrieval import serve
 from tests.factories import refuses
 from tests.report.driving import IN_A_BROWSER, Browser, check_console, check_requests, fetch, served
 from tests.retrieval.oracle import build
@@ -33,7 +33,7 @@ def index():
 
 @pytest.fixture(scope="module")
 def server(index):
-    with served(serve_index(index)) as started:
+    with served(serve(index)) as started:
         yield started
 
 
@@ -111,12 +111,12 @@ def test_nothing_can_be_posted_and_the_page_names_no_other_place(server):
         content = content.replace(b"http://www.w3.org/2000/svg", b"")
         assert b"http" not in content and b"innerHTML" not in content
     with refuses("port"):
-        serve_index(server.index, port=server.port)
+        serve(server.index, port=server.port)
 
 
 def test_an_index_of_words_alone():
     index = SearchIndex.build(["cat dog", "owl"], encoder=None, show_progress=False)
-    with served(serve_index(index)) as server:
+    with served(serve(index)) as server:
         assert ask(server, "/about")["modes"] == ["lexical"]
         assert [one["relevance"] for one in ask(server, "/search", q="cat")["hits"]] == [1]
         assert "no vectors" in ask(server, "/similar", 400, id=index.ids[0])["error"]

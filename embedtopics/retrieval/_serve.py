@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import datetime
-import math
+import os
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.checks import checked_between
+from embedtopics._utils.display import plain
 from embedtopics._utils.local_server import LocalServer, Refused
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
+    from embedtopics.retrieval._index import SearchIndex
     from embedtopics.retrieval.results import Document, SearchHits
 
 MAX_HITS = 200
@@ -23,7 +24,7 @@ MAX_VALUES = 200
 class SearchServer(LocalServer):
     """A local server of the search page and the API of an index; all its requests are GET."""
 
-    def __init__(self, index: Any, port: int = 0) -> None:
+    def __init__(self, index: SearchIndex, port: int = 0) -> None:
         self.index = index
         self._lock = threading.Lock()
         gets = {
@@ -33,7 +34,7 @@ class SearchServer(LocalServer):
             "/facets": self.facets,
             "/documents/": self.document,
         }
-        super().__init__("embedtopics.report", port, gets, {}, page="search")
+        super().__init__("embedtopics.retrieval", port, gets, {}, page="search")
 
     def about(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the number of documents, the search modes, the columns and the facets."""
@@ -105,17 +106,6 @@ def _hits(hits: SearchHits) -> dict[str, Any]:
     }
 
 
-def plain(value: Any) -> Any:
-    """Return a value for JSON; a date without a time of day is only a date."""
-    if isinstance(value, Mapping):
-        return {str(name): plain(one) for name, one in value.items()}
-    if isinstance(value, datetime.datetime):
-        return value.isoformat().removesuffix("T00:00:00")
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
 def _options(request: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """Return the parameters that have one value; a misspelled one must not be ignored silently."""
     for name in request:
@@ -146,7 +136,7 @@ READERS: dict[str, Callable[[str], Any]] = {
 """What reads the parameters that have one value."""
 
 
-def serve_index(index: Any, *, port: int = 0) -> SearchServer:
+def serve(index: SearchIndex, *, port: int = 0) -> SearchServer:
     """Return a server of the search page of an index; its `run` serves until an interrupt.
 
     It listens on this machine only, and answers only clients that know the token in its address.
@@ -165,8 +155,23 @@ def serve_index(index: Any, *, port: int = 0) -> SearchServer:
     Raises
     ------
     InputError
-        The port is in use.
+        `index` is no index, or the port is in use.
     MissingExtraError
         The extra `page` is not installed.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> index = et.SearchIndex.build(["Cats purr.", "Dogs bark."], encoder=None)
+    >>> server = et.retrieval.serve(index)
+    >>> server.url.startswith("http://127.0.0.1:")
+    True
+    >>> server.close()
     """
+    from embedtopics.retrieval._index import SearchIndex
+
+    if not isinstance(index, SearchIndex):
+        is_path = isinstance(index, str | os.PathLike)
+        call = f"load({os.fspath(index)!r})" if is_path else "build(corpus)"
+        raise InputError("index", "a SearchIndex", index, f"call et.SearchIndex.{call} first")
     return SearchServer(index, port)

@@ -21,9 +21,14 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack, issparse
 
 from benchmarks.corpora import DATA
-from embedtopics.evaluation import evaluate_encoder, score_differences
+from benchmarks.task_sets import (
+    GradedPairs,
+    SearchSet,
+    TaskSet,
+    evaluate_encoder,
+    score_differences,
+)
 from embedtopics.evaluation._bootstrap import mean_of_values
-from embedtopics.evaluation._encoder_tasks import GradedPairs, SearchSet, TaskSet
 from embedtopics.evaluation._labels import fit_and_predict, neighbor_votes
 from embedtopics.evaluation._pairs import pair_class_scores, pair_similarities
 from embedtopics.evaluation._retrieval import rank_documents

@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import corpora, search_quality, student_texts, training_sets
 from benchmarks.encoder_tasks import TASKS, InferencePairs, read_tasks
+from benchmarks.task_sets import evaluate_encoder
 from embedtopics import SentenceEncoder
-from embedtopics.evaluation import evaluate_encoder
 from tests.evaluation.task_data import Words, _sentence
 
 NOT_HERE = {"xnli_fr", "xnli_de", "lingnli", "multinli_sample"}

@@ -19,7 +19,7 @@ def main() -> None:
         pretrain,
         tokenizer_report,
     )
-    from embedtopics.training import compare_before_after
+    from embedtopics.training._compare import compare_before_after
 
     job = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     begun, used = time.perf_counter(), time.process_time()

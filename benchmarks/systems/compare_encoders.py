@@ -14,7 +14,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Print the changes."""
-    from embedtopics.training import compare_before_after
+    from embedtopics.training._compare import compare_before_after
 
     job = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     general = {name: examples_of(content) for name, content in job["general"].items()}

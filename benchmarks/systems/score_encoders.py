@@ -21,7 +21,7 @@ def scores_of(encoders: list[Any], tests: dict[str, Any]) -> list[dict[str, Any]
     from train_encoder import examples_of
 
     from embedtopics.encoders._registry import resolve_exact
-    from embedtopics.training import compare_before_after
+    from embedtopics.training._compare import compare_before_after
 
     examples = {name: examples_of(content) for name, content in tests.items()}
     opened = [resolve_exact(one) if isinstance(one, (str, Path)) else one for one in encoders]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import combinations, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,8 +18,7 @@ from embedtopics.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from embedtopics.comparison.results import Comparison
-    from embedtopics.evaluation.results import EncoderScores
+    from embedtopics.comparison.results import Comparison, EncoderScores
     from embedtopics.topics.results import TopicResult
 
 
@@ -136,58 +134,68 @@ def evaluate_encoders(
     out: opt.OutTable = None,
 ) -> None:
     """Evaluate encoders on pairs of texts with scores, or queries with judgements."""
-    from embedtopics import evaluation
-    from embedtopics.encoders._registry import resolve_encoder
-    from embedtopics.evaluation._encoder_tasks import read_pairs, read_retrieval_set
+    from embedtopics import comparison, evaluation
 
     show.check_outputs(out)
     if not pairs and not retrieval:
         raise InputError("name a file of pairs with --pairs, or a folder with --retrieval")
-    sets: list[Any] = [read_pairs(path, opt.names_in(columns)) for path in pairs or ()]
-    sets += [read_retrieval_set(folder) for folder in retrieval or ()]
-
-    # All names are checked before the work; each encoder is freed before the next is loaded.
     repeated = [name for i, name in enumerate(encoder) if name in encoder[:i]]
     if repeated:
         raise InputError(f"the encoder {repeated[0]} is named twice; name each once")
-    waiting = [resolve_encoder(name, all_words=True) for name in encoder]
-    scored = [evaluation.evaluate_encoder(waiting.pop(0), sets, name=name) for name in encoder]
-    differences = evaluation.score_differences(scored)
+    sets: list[Any] = [_read_pairs(path, opt.names_in(columns)) for path in pairs or ()]
+    sets += [evaluation.read_retrieval_set(folder) for folder in retrieval or ()]
+    scores = comparison.evaluate_encoders(list(encoder), sets)
 
-    show.write_outputs(out, lambda: _table(scored, differences))
-    _print_scores(scored, differences)
+    show.write_outputs(out, lambda: _table(scores))
+    _print_scores(scores)
     typer.echo()
-    for scores in scored:
+    for name, speed in scores.texts_per_second.items():
         typer.echo(
-            f"{show.printable(scores.name)}: {scores.n_texts:,} distinct texts in "
-            f"{scores.seconds:.1f} s, {scores.texts_per_second:,.0f} a second"
+            f"{show.printable(name)}: {scores.n_texts[name]:,} distinct texts in "
+            f"{scores.seconds[name]:.1f} s, {speed:,.0f} a second"
         )
-    show.print_notes(decision.message for scores in scored for decision in scores.decisions)
+    show.print_notes(decision.message for decision in scores.decisions)
 
 
-def _table(scored: Sequence[EncoderScores], differences: pd.DataFrame) -> pd.DataFrame:
+def _read_pairs(path: Path, columns: list[str]) -> Any:
+    """Read pairs of texts with scores of any scale, or with classes 0 and 1."""
+    from embedtopics import training
+    from embedtopics.evaluation._files import TableFile
+
+    if len(columns) != 3:
+        raise InputError("columns", "both columns of texts and that of the score", columns)
+    first, second, score = columns
+    numbers = TableFile(path.expanduser()).numbers(score)
+    named: dict[str, Any] = {"columns": (first, second), "label": score}
+    if {*numbers.tolist()} <= {0.0, 1.0}:
+        return training.read_examples(path, "classed", **named)
+    scale = float(numbers.min()), float(numbers.max())  # correlations do not depend on it
+    return training.read_examples(path, "graded", scale=scale, **named)
+
+
+def _table(scores: EncoderScores) -> pd.DataFrame:
     """Return all scores, with the differences of other encoders from the first."""
-    import pandas as pd
-
-    frames = {scores.name: scores.to_frame() for scores in scored}
-    table = pd.concat(frames, names=["encoder"]).reset_index(0).reset_index(drop=True)
+    table, differences = scores.to_frame(), scores.differences()
     if differences.empty:
         return table
     names = {"low": "difference_low", "high": "difference_high"}
-    apart = differences.drop(columns="n").rename(columns=names)
-    return table.merge(apart, on=["task", "file", "metric", "encoder"], how="left")
+    apart = differences.drop(columns=["n", "before", "after"]).rename(columns=names)
+    return table.merge(apart, on=["task", "metric", "encoder"], how="left")
 
 
-def _print_scores(scored: Sequence[EncoderScores], differences: pd.DataFrame) -> None:
-    several = len(scored) > 1
-    changes = _spell_changes(differences, ["task", "file", "metric", "encoder"], "+.4f")
+def _print_scores(scores: EncoderScores) -> None:
+    several = len(scores.names) > 1
+    changes = _spell_changes(scores.differences(), ["task", "metric", "encoder"], "+.4f")
     rows = []
-    for same in zip(*scored, strict=True):
-        for scores, score in zip(scored, same, strict=True):
-            one, name = score.estimate, f"{score.metric}{f', {scores.name}' * several}"
-            cells = [name, f"{one.value:.4f}", f"{one.low:.4f} to {one.high:.4f}", f"{one.n:,}"]
-            change = changes.get((score.task, score.file, score.metric, scores.name), "")
-            rows.append([f"{score.task}, {score.file}", *cells, *[change] * several])
+    table = scores.to_frame()
+    for (task, metric), same in table.groupby(["task", "metric"], sort=False):
+        for row in same.to_dict("records"):
+            name = f"{metric}, {row['encoder']}" if several else str(metric)
+            ends = f"{row['low']:.4f} to {row['high']:.4f}"
+            cells = [str(task), name, f"{row['value']:.4f}", ends, f"{row['n']:,}"]
+            if several:
+                cells.append(changes.get((task, metric, row["encoder"]), ""))
+            rows.append(cells)
     columns = [("", "words"), ("value", "figure"), ("95 %", "line"), ("n", "figure")]
     _print_below_headings(columns + [("from the first", "line")] * several, rows)
 

@@ -89,7 +89,8 @@ def pretrain(
     from embedtopics.corpus._corpus import Corpus
     from embedtopics.pretraining import extend_vocabulary
     from embedtopics.pretraining import pretrain as pretrain_encoder
-    from embedtopics.training import TrainingSettings, compare_before_after
+    from embedtopics.training import TrainingSettings
+    from embedtopics.training._compare import compare_before_after
     from embedtopics.training.trainer._checkpoints import refuse_finished
 
     settings = TrainingSettings(  # checked before any file is read

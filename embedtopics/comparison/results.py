@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from embedtopics.corpus._corpus import Corpus
 
-__all__ = ["Comparison", "EncoderView", "Overlap"]
+__all__ = ["Comparison", "EncoderScores", "EncoderView", "Overlap"]
 
 MEANINGS = {
     "knn_accuracy": "labels predicted from the nearest neighbours",
@@ -284,6 +284,74 @@ class Comparison(Displayed):
 
     def _repr_html_(self) -> str:
         return html_table(self._spelled_scores().T.reset_index(), repr(self), n_rows=20)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EncoderScores(Displayed):
+    """Scores of encoders on examples and texts with known answers.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the encoders.
+    scores : pandas.DataFrame
+        See `to_frame`.
+    gains : pandas.DataFrame
+        See `differences`.
+    n_texts : mapping of str to int
+        Distinct texts that each encoder encoded.
+    seconds : mapping of str to float
+        Time to encode them.
+    settings : mapping
+        n_resamples and seed.
+    decisions : tuple of Decision
+    """
+
+    names: tuple[str, ...]
+    scores: pd.DataFrame
+    gains: pd.DataFrame
+    n_texts: Mapping[str, int]
+    seconds: Mapping[str, float]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    decisions: tuple[Decision, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each encoder, set of examples and metric.
+
+        Returns
+        -------
+        DataFrame
+            Columns encoder, task (name of the set, or "corpus"), metric, value, low, high (95 %
+            interval) and n (examples).
+        """
+        return self.scores.copy()
+
+    def differences(self) -> pd.DataFrame:
+        """Return the differences of the other encoders from the first, with paired intervals.
+
+        Returns
+        -------
+        DataFrame
+            Columns task, metric, encoder, against (the first), before (value of the first), after
+            (of the encoder), difference, low, high, n, verdict ("better", "worse", "no difference
+            shown", or "descriptive" for what is neither good nor bad) and note.
+        """
+        return self.gains.copy()
+
+    @property
+    def texts_per_second(self) -> dict[str, float]:
+        """Distinct texts encoded per second; NaN if no time was measured."""
+        return {
+            name: self.n_texts[name] / seconds if seconds > 0 else float("nan")
+            for name, seconds in self.seconds.items()
+        }
+
+    def _summary(self) -> str:
+        n_tasks = self.scores["task"].nunique()
+        return f"{', '.join(self.names)}: {len(self.scores)} scores on {n_tasks} sets"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.to_frame(), repr(self), n_rows=30)
 
 
 def spell_figure(value: float, low: float, high: float) -> str:

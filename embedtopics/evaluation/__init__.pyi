@@ -4,10 +4,7 @@ from ._agreement import evaluate_clustering as evaluate_clustering
 from ._agreement import krippendorff_alpha as krippendorff_alpha
 from ._coherence import coherence as coherence
 from ._coherence import diversity as diversity
-from ._encoder_tasks import evaluate_encoder as evaluate_encoder
-from ._encoder_tasks import read_pairs as read_pairs
-from ._encoder_tasks import read_retrieval_set as read_retrieval_set
-from ._encoder_tasks import score_differences as score_differences
 from ._retrieval import compare_runs as compare_runs
 from ._retrieval import evaluate_run as evaluate_run
+from ._retrieval_sets import read_retrieval_set as read_retrieval_set
 from ._sheets import score_sheet as score_sheet

@@ -16,12 +16,13 @@ from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     import pandas as pd
+    from scipy.sparse import csr_matrix
 
 __all__ = [
     "ClusteringScores",
     "DawidSkene",
-    "EncoderScores",
     "Estimate",
+    "RetrievalSet",
     "RunComparison",
     "RunScores",
     "SheetScore",
@@ -147,58 +148,45 @@ def _columns(row_type: type[Any]) -> Iterator[tuple[str, Any, attrgetter[Any]]]:
             yield one.metadata.get("column", one.name), hints[one.name], attrgetter(one.name)
 
 
-@dataclass(frozen=True, eq=False)
-class TaskScore:
-    """One score of an encoder on one set of examples.
+@dataclass(frozen=True, eq=False, repr=False)
+class RetrievalSet(Displayed):
+    """Queries and documents with judgements of their relevance.
 
     Parameters
     ----------
-    task, file, metric : str
-        Such as "pairs", "scored.csv" and "spearman_cosine".
-    estimate : Estimate
+    source : str
+        Name of the folder.
+    queries, documents : tuple of str
+        Texts.
+    relevance : csr_matrix of shape (n_queries, n_documents)
+        Grades of relevance.
+    tie_order : int64 ndarray of shape (n_documents,)
+        Order of documents that are equally near.
     """
 
-    task: str
-    file: str
-    metric: str
-    estimate: Estimate
+    source: str
+    queries: tuple[str, ...]
+    documents: tuple[str, ...]
+    relevance: csr_matrix
+    tie_order: npt.NDArray[np.int64]
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each judgement: query, document (texts) and grade."""
+        import pandas as pd
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class EncoderScores(ScoreTable[TaskScore]):
-    """The scores of an encoder on examples with known answers, and its speed.
-
-    Parameters
-    ----------
-    rows : tuple of TaskScore
-    decisions : tuple of Decision
-    name : str
-        Name of the encoder.
-    n_texts : int
-        Number of distinct texts, each encoded once.
-    seconds : float
-        Time to encode them.
-    fingerprints : mapping of (str, str) to str
-        SHA-256 of the examples of each task and file, independent of their order.
-    seed : int
-        Scores with one seed are paired.
-    """
-
-    name: str
-    n_texts: int
-    seconds: float
-    fingerprints: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    seed: int = 0
-
-    row_type = TaskScore
-
-    @property
-    def texts_per_second(self) -> float:
-        """Distinct texts encoded per second; NaN if no time was measured."""
-        return self.n_texts / self.seconds if self.seconds > 0 else float("nan")
+        judged = self.relevance.tocoo()
+        columns = {
+            "query": [self.queries[row] for row in judged.row],
+            "document": [self.documents[column] for column in judged.col],
+            "grade": judged.data,
+        }
+        return pd.DataFrame(columns)
 
     def _summary(self) -> str:
-        return f"{self.name!r}, {len(self)} scores, {self.texts_per_second:,.0f} texts per second"
+        return (
+            f"{self.source!r}, {len(self.queries):,} queries, {len(self.documents):,} documents, "
+            f"{self.relevance.nnz:,} judgements"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics.comparison.results import EncoderScores
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import PALETTE, dark
 from embedtopics.plots._inputs import check_input
@@ -263,7 +264,7 @@ _VERDICTS = {
 
 
 def before_after(
-    report: TrainingReport | Sequence[Change],
+    report: TrainingReport | EncoderScores | Sequence[Change],
     *,
     title: str | None = None,
     width: int | None = None,
@@ -277,8 +278,8 @@ def before_after(
 
     Parameters
     ----------
-    report : TrainingReport, or sequence of Change
-        From `embedtopics.training.fit` or `embedtopics.training.compare_before_after`.
+    report : TrainingReport or EncoderScores
+        From `embedtopics.training.fit` or `embedtopics.comparison.evaluate_encoders`.
     title : str, optional
     width, height : int, optional
         Pixels; by default the width of the page, and the height that the content needs.
@@ -288,8 +289,10 @@ def before_after(
     plotly.graph_objects.Figure
     """
     canvas = Canvas(title, width, height)
-    check_input(report, "report", (TrainingReport, list, tuple), _FIT)
+    check_input(report, "report", (TrainingReport, EncoderScores, list, tuple), _FIT)
     changes: Any = report
+    if isinstance(report, EncoderScores):
+        changes = _changes_of(report)
     if isinstance(report, TrainingReport):
         changes = report.before_after
 
@@ -317,6 +320,14 @@ def before_after(
         figure.update_xaxes(range=_reach(traces, *reach), row=panel + 1)
     zero = {"zeroline": True, "zerolinecolor": "#6b7684", "zerolinewidth": 1.5}
     return figure.update_xaxes(zero, showgrid=True, nticks=5, tickangle=0, tickfont_size=11)
+
+
+def _changes_of(scores: EncoderScores) -> list[Any]:
+    """Return the differences of encoders; with several encoders, a task names the encoder too."""
+    frame = scores.differences()
+    if frame["encoder"].nunique() > 1:
+        frame["task"] = frame["encoder"] + ", " + frame["task"]
+    return list(frame.itertuples())
 
 
 def _names(changes: Sequence[Change]) -> list[str]:

@@ -129,7 +129,7 @@ def extend_vocabulary(
     if agreement and agreement[1] < LEAST_COSINE:
         message = (
             f"Texts with new words changed (cosine {agreement[1]:.2f} with their former vectors): "
-            "the encoder may be worse; see embedtopics.training.compare_before_after."
+            "the encoder may be worse; see embedtopics.comparison.evaluate_encoders."
         )
         decisions.append(Decision("pretraining", "agreement", agreement[1], message))
     extended = SentenceEncoder(folder, precision=asked.recipe.precision)

@@ -3,6 +3,7 @@
 from embedtopics._utils.public import attach
 
 MOVED = {
+    "compare_before_after": "et.comparison.evaluate_encoders",
     "fit_static_student": 'et.training.distill(encoder, texts, method="texts")',
     "read_report": "et.training.TrainingReport.load",
     "split": "et.training.train_test_split",

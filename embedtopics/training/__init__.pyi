@@ -1,5 +1,4 @@
 from . import results as results
-from ._compare import compare_before_after as compare_before_after
 from ._distill import distill as distill
 from ._examples import Examples as Examples
 from ._fit import fit as fit

@@ -18,6 +18,7 @@ from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import Contingency
 from embedtopics.evaluation._bootstrap import interval, resampled_means, resampled_sums
 from embedtopics.evaluation._labels import Groups, groups_of, neighbor_votes, scored_classes
+from embedtopics.evaluation.results import Estimate
 from embedtopics.neighbors._graph import build_partial_graph
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array
@@ -27,18 +28,20 @@ from embedtopics.training._figures import (
     CONFIDENCE,
     Difference,
     Figure,
+    Scored,
     compare_scores,
     embed,
     figures_of,
     holm,
     mean,
     p_of,
+    scores_estimate,
     units_of,
 )
 from embedtopics.training._split import in_order
 from embedtopics.training.results import Change
 
-SCORED = ("graded", "nli", "triplets", "pairs")
+SCORED = ("graded", "classed", "nli", "triplets", "pairs")
 """Kinds of examples that similarities can be right or wrong about."""
 
 FEW_UNITS = 30
@@ -130,9 +133,6 @@ def compare_before_after(
     Berg-Kirkpatrick, Burkett and Klein (2012), "An Empirical Investigation of Statistical
     Significance in NLP".
 
-    Examples
-    --------
-    >>> compare_before_after("all-MiniLM-L6-v2", "my-encoder", test=held_out)  # doctest: +SKIP
     """
     sets = _named(test, "test")
     for name, examples in _named(general, "general").items():
@@ -163,22 +163,39 @@ def compare_before_after(
     described: list[Change] = []
     if texts is not None:
         rows = embedded[0].of(texts.texts), embedded[1].of(texts.texts)
-        views = _view(rows[0], texts, "before", seed), _view(rows[1], texts, "after", seed)
-        described.append(_neighbors_kept(views, n_resamples, seed, texts.note))
-        described.append(_topics_kept(views, n_resamples, seed, texts.note))
-        if texts.classes is not None:
-            figures = score_classes(views, texts.classes, n_resamples, seed)
-            judged += [judge(TASK, name, each, each.n_units, texts.note) for name, each in figures]
-    unlike = _unlike(*encoders)
-    return tuple(_with_note(c, unlike) for c in (*_with_multiplicity(judged), *described))
+        views = view_of(rows[0], texts, "before", seed), view_of(rows[1], texts, "after", seed)
+        of_classes, of_texts = compare_views(views, texts, n_resamples, seed)
+        judged += of_classes
+        described += of_texts
+    unlike = note_settings(encoders)
+    return tuple(_with_note(c, unlike) for c in (*note_differences(judged), *described))
 
 
-def _unlike(before: Any, after: Any) -> str:
+def compare_views(
+    views: tuple[View, View],
+    texts: CorpusTexts,
+    n_resamples: int,
+    seed: int,
+    names: tuple[str, str] = ("before", "after"),
+) -> tuple[list[Judged], list[Change]]:
+    """Compare the neighbors and topics of texts: what may be better, and what only differs."""
+    described = [
+        _neighbors_kept(views, n_resamples, seed, texts.note),
+        _topics_kept(views, n_resamples, seed, texts.note, names),
+    ]
+    if texts.classes is None:
+        return [], described
+    figures = score_classes(views, texts.classes, n_resamples, seed)
+    judged = [judge(TASK, name, each, each.n_units, texts.note) for name, each in figures]
+    return judged, described
+
+
+def note_settings(encoders: tuple[Any, Any], names: tuple[str, str] = ("before", "after")) -> str:
     """Return a note if the encoders are read with different settings, which is no training."""
-    ways = [as_encoder(encoder).settings or {} for encoder in (before, after)]
+    ways = [as_encoder(encoder).settings or {} for encoder in encoders]
     return " ".join(
-        f"Part of the difference may come from {name.replace('_', ' ')} {ways[0][name]} before and "
-        f"{ways[1][name]} after."
+        f"Part of the difference may come from {name.replace('_', ' ')} {ways[0][name]} {names[0]} "
+        f"and {ways[1][name]} {names[1]}."
         for name in ("precision", "long_texts")
         if name in ways[0] and name in ways[1] and ways[0][name] != ways[1][name]
     )
@@ -228,7 +245,7 @@ def judge(
     )
 
 
-def _with_multiplicity(judged: list[Judged]) -> list[Change]:
+def note_differences(judged: list[Judged]) -> list[Change]:
     """Note the verdicts that do not survive Holm's correction."""
     changes, n = [], len(judged)
     for (change, _), p in zip(judged, holm([p for _, p in judged]), strict=True):
@@ -248,7 +265,7 @@ class CorpusTexts:
     note: str  # what was left out
 
 
-class _View(NamedTuple):
+class View(NamedTuple):
     graph: NeighborGraph
     runs: list[Int32Array]  # topics of the documents by k-means, from two seeds
 
@@ -273,7 +290,7 @@ def corpus_texts(corpus: Any, labels: Any) -> CorpusTexts:
     return CorpusTexts(texts, documents.weights[sample], class_ids, " ".join(notes))
 
 
-def _view(rows: FloatArray, corpus: CorpusTexts, name: str, seed: int) -> _View:
+def view_of(rows: FloatArray, corpus: CorpusTexts, name: str, seed: int) -> View:
     """Find the neighbors and, twice, the topics of the documents by one encoder."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
@@ -294,10 +311,10 @@ def _view(rows: FloatArray, corpus: CorpusTexts, name: str, seed: int) -> _View:
                 rows[has_vector], None, corpus.weights[has_vector]
             ).labels_
         runs.append(topics)
-    return _View(graph, runs)
+    return View(graph, runs)
 
 
-def _neighbors_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: str) -> Change:
+def _neighbors_kept(views: tuple[View, ...], n_resamples: int, seed: int, note: str) -> Change:
     lists = [
         np.where(view.graph.similarities > 0, view.graph.indices, -1)[:, :NEIGHBORS]
         for view in views
@@ -316,7 +333,9 @@ def _neighbors_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note:
     return _described(f"{NEIGHBORS} nearest neighbours kept", (1.0, value, low, high), n, note)
 
 
-def _topics_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: str) -> Change:
+def _topics_kept(
+    views: tuple[View, ...], n_resamples: int, seed: int, note: str, names: tuple[str, str]
+) -> Change:
     """Compare topics between the encoders, and between two runs of the first."""
     # Between seeds: runs of one seed share their chance, and would agree too well.
     (first_run, again), (new, newer) = (view.runs for view in views)
@@ -330,9 +349,9 @@ def _topics_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: st
     itself = float(table.adjusted_rand(table.counts[None, :])[0])
     text = (
         f"Adjusted Rand index (0 by chance) of two runs of k-means with {first_run.max() + 1} "
-        "topics from different seeds. Before: two runs of the encoder before training, the value "
-        "of an unchanged encoder. After: one run of each encoder. Two runs of one encoder agree by "
-        f"{before:.2f} before and by {itself:.2f} after training."
+        "topics from different seeds. Before: two runs of the first encoder, the value of an "
+        "unchanged encoder. After: one run of each encoder. Two runs of one encoder agree by "
+        f"{before:.2f} {names[0]} and by {itself:.2f} {names[1]}."
     )
     name, figures = "topics of two runs agree (ARI)", (before, after, low, high)
     return _described(name, figures, len(first_run), f"{text} {note}")
@@ -348,7 +367,7 @@ def _described(
 
 
 def score_classes(
-    views: tuple[_View, ...], classes: Int32Array, n_resamples: int, seed: int
+    views: tuple[View, ...], classes: Int32Array, n_resamples: int, seed: int
 ) -> list[tuple[str, Difference]]:
     """Measure how well neighbors and topics match given classes."""
     asked = np.flatnonzero(classes >= 0)
@@ -373,6 +392,28 @@ def score_classes(
     n_changed = int((views[0].runs[0] != views[1].runs[0])[asked].sum())
     effect = Difference(values[0], values[1], low, high, p, len(asked), n_changed)
     return [*judged, ("AMI of topics and classes", effect)]
+
+
+def class_estimates(
+    view: View, classes: Int32Array, n_resamples: int, seed: int
+) -> dict[str, Estimate]:
+    """Measure how well the neighbors and topics of one encoder match given classes."""
+    asked = np.flatnonzero(classes >= 0)
+    near, weights = view.graph.indices[:, :NEIGHBORS], view.graph.similarities[:, :NEIGHBORS]
+    right = (neighbor_votes(near, weights, classes) == classes)[asked].astype(float)
+    n, rows = len(asked), np.arange(len(asked))
+    accuracy = Scored("accuracy", mean, right, np.ones(n), rows)
+
+    runs = [(classes[asked], run[asked]) for run in view.runs]
+    values, resampled = _resampled(runs, "AMI", n_resamples, seed)
+    value = float(values.mean())
+    # Documents that a resample holds twice agree with themselves: its figures are a little high.
+    drawn = (resampled - resampled.mean(axis=0) + values).ravel()
+    low, high = map(float, interval(drawn, n))
+    return {
+        f"{NEIGHBORS}-NN accuracy": scores_estimate(accuracy, rows, n_resamples, seed),
+        "AMI of topics and classes": Estimate(value, low, high, n),
+    }
 
 
 def _resampled(

@@ -4,21 +4,23 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.machine import one_blas_thread
 from embedtopics.errors import InputError
-from embedtopics.evaluation._bootstrap import interval, resampled_sums
+from embedtopics.evaluation._bootstrap import estimate, interval, resampled_sums
 from embedtopics.evaluation._pairs import (
     Measure,
     areas,
     over_thresholds,
+    precisions,
     rank_correlations,
     row_dots,
 )
+from embedtopics.evaluation.results import Estimate
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 from embedtopics.training._examples import Examples
@@ -61,6 +63,11 @@ def pearson(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
 def auc(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
     """Return the measure of how often a true example has a higher score than a false one."""
     return over_thresholds(scores, truth, areas)
+
+
+def average_precision(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
+    """Return the measure of the average precision of true examples, the highest score first."""
+    return over_thresholds(scores, truth, precisions)
 
 
 def ratio(above: Float64Array, below: Float64Array) -> Float64Array:
@@ -195,7 +202,15 @@ TIE = 10.0**-DIGITS
 LUMP, LARGEST_SHARE = 50, 0.2
 """Examples, and the share of them that share texts, from which on too little is left to draw."""
 
-_Made = list[tuple[str, Statistic, list[Float64Array], npt.NDArray[Any], npt.NDArray[Any]]]
+
+class Scored(NamedTuple):
+    """What an encoder gives each example in one metric."""
+
+    metric: str
+    statistic: Statistic
+    scores: Float64Array  # (n,)
+    truth: npt.NDArray[Any]  # (n,), what the scores are held against
+    rows: Int64Array  # (n,), the example of each score
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,11 +232,29 @@ def embed(encoder: Any, columns: Iterable[Sequence[str]], what: str) -> Embedded
     vectors = encoder.encode(texts)
     if hasattr(vectors, "toarray"):
         raise InputError(what, "an encoder of dense vectors", encoder, "give it n_components")
-    rows = unit_rows(vectors, what=f"the vectors of the encoder {what} training", keep_zeros=True)
-    if len(rows) != len(texts):
+    return embedded_texts(vectors, texts, f"the encoder {what} training", parameter=what)
+
+
+def embedded_texts(vectors: Any, texts: Sequence[str], name: str, *, parameter: str) -> Embedded:
+    """Return vectors of texts, dense or sparse, scaled to length one."""
+    if hasattr(vectors, "toarray"):
+        rows = _unit_sparse_rows(vectors, name)
+    else:
+        rows = unit_rows(vectors, what=f"the vectors of {name}", keep_zeros=True)
+    if rows.shape[0] != len(texts):
         expected = f"an encoder that returns a vector for each of {len(texts):,} texts"
-        raise InputError(what, expected, found=f"{len(rows):,}")
+        raise InputError(parameter, expected, found=f"{rows.shape[0]:,}")
     return Embedded(rows, {text: place for place, text in enumerate(texts)})
+
+
+def _unit_sparse_rows(vectors: Any, name: str) -> Any:
+    from scipy.sparse import csr_matrix, diags
+
+    rows = csr_matrix(vectors).astype(np.float64)
+    if not np.isfinite(rows.data).all():
+        raise InputError(f"the vectors of {name} must be finite")
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    return csr_matrix(diags(1 / np.where(lengths > 0, lengths, 1.0)) @ rows)
 
 
 def units_of(examples: Examples) -> tuple[Int64Array, str]:
@@ -245,26 +278,57 @@ def figures_of(
     examples: Examples, before: Embedded, after: Embedded, units: Int64Array
 ) -> list[Figure]:
     """Return the figures of a set of examples; units (n,)."""
-    measures = {"nli": _inference, "triplets": _triplets, "pairs": _pairs, "graded": _graded}
-    parts = measures[examples.kind](examples, (before, after))
+    both = zip(scored_examples(examples, before), scored_examples(examples, after), strict=True)
     return [
-        Figure(metric, statistic, scores[0], scores[1], truth, units[rows])
-        for metric, statistic, scores, truth, rows in parts
+        Figure(one.metric, one.statistic, one.scores, other.scores, one.truth, units[one.rows])
+        for one, other in both
     ]
 
 
-def _graded(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
-    labels = np.asarray(examples.labels)
-    if np.ptp(labels) == 0:
-        raise InputError("test", "of different labels", found=f"{labels[0]:g} for all examples")
-    scores, rows = _similarities(examples, encoders), np.arange(len(examples))
+def scored_examples(examples: Examples, encoder: Embedded, what: str = "test") -> list[Scored]:
+    """Return the scores of a set of examples in each metric; `what` names the set in errors."""
+    kind = examples.kind
+    if kind in ("graded", "classed"):
+        labels = np.asarray(examples.labels)
+        if np.ptp(labels) == 0:
+            raise InputError(what, "of different labels", found=f"{labels[0]:g} for all examples")
+    if kind == "nli":
+        return _inference(examples, encoder, what)
+    measures = {"graded": _graded, "classed": _classed, "triplets": _triplets, "pairs": _pairs}
+    return measures[kind](examples, encoder)
+
+
+def scores_estimate(scored: Scored, units: Int64Array, n_resamples: int, seed: int) -> Estimate:
+    """Return the figure of one encoder; examples of one unit, (n,), are drawn together."""
+    _, unit_of = np.unique(units, return_inverse=True)
+    measure = scored.statistic(scored.scores, scored.truth)
+    value = float(measure(np.ones((1, len(unit_of))))[0])
+    resamples = _resamples(unit_of, n_resamples, seed)
+    drawn = np.concatenate([measure(counts) for counts in resamples])
+    least = -1.0 if scored.statistic in (rank_correlations, pearson) else 0.0
+    n_units = int(unit_of.max()) + 1
+    return estimate(value, drawn, len(unit_of), n_units=n_units, bounds=(least, 1.0))
+
+
+def _graded(examples: Examples, encoder: Embedded) -> list[Scored]:
+    labels, rows = np.asarray(examples.labels), np.arange(len(examples))
+    scores = _similarities(examples, encoder)
     return [
-        ("Spearman correlation", rank_correlations, scores, labels, rows),
-        ("Pearson correlation", pearson, scores, labels, rows),
+        Scored("Spearman correlation", rank_correlations, scores, labels, rows),
+        Scored("Pearson correlation", pearson, scores, labels, rows),
     ]
 
 
-def _inference(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
+def _classed(examples: Examples, encoder: Embedded) -> list[Scored]:
+    is_pair, rows = np.asarray(examples.labels) == 1, np.arange(len(examples))
+    scores = _similarities(examples, encoder)
+    return [
+        Scored("AUC", auc, scores, is_pair, rows),
+        Scored("average precision", average_precision, scores, is_pair, rows),
+    ]
+
+
+def _inference(examples: Examples, encoder: Embedded, what: str) -> list[Scored]:
     """Compare entailed with contradicted hypotheses, of one premise and of all."""
     names = [name.strip().casefold() for name in examples.names]
     labels = np.asarray(examples.labels)
@@ -274,18 +338,18 @@ def _inference(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made
     )
     if not entailed.any() or not contradicted.any():
         got = f"{int(entailed.sum()):,} and {int(contradicted.sum()):,} of {examples.names}"
-        raise InputError("test", "of pairs of entailment and of contradiction", found=got)
-    scores = _similarities(examples, encoders)
+        raise InputError(what, "of pairs of entailment and of contradiction", found=got)
+
+    scores = _similarities(examples, encoder)
     asked = np.flatnonzero(entailed | contradicted)
-    of_both = [part[asked] for part in scores]
-    figures: _Made = [
-        ("AUC, entailment against contradiction", auc, of_both, entailed[asked], asked)
-    ]
+    name = "AUC, entailment against contradiction"
+    figures = [Scored(name, auc, scores[asked], entailed[asked], asked)]
+
     pairs = _same_premise(examples.columns[0], entailed, contradicted)
     if len(pairs):
-        right = [(one[pairs[:, 0]] > one[pairs[:, 1]] + TIE).astype(float) for one in scores]
+        right = (scores[pairs[:, 0]] > scores[pairs[:, 1]] + TIE).astype(float)
         name = "entailed nearer than contradicted"
-        figures.append((name, mean, right, np.ones(len(pairs)), pairs[:, 0]))
+        figures.append(Scored(name, mean, right, np.ones(len(pairs)), pairs[:, 0]))
     return figures
 
 
@@ -301,24 +365,21 @@ def _same_premise(
     return np.array(both, dtype=np.int64).reshape(-1, 2)
 
 
-def _triplets(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
-    scores = []
-    for encoder in encoders:
-        anchor, positive, *negatives = (encoder.of(column) for column in examples.columns)
-        hardest = np.max([row_dots(anchor, negative) for negative in negatives], axis=0)
-        scores.append((row_dots(anchor, positive) > hardest + TIE).astype(float))
+def _triplets(examples: Examples, encoder: Embedded) -> list[Scored]:
+    anchor, positive, *negatives = (encoder.of(column) for column in examples.columns)
+    hardest = np.max([row_dots(anchor, negative) for negative in negatives], axis=0)
+    scores = (row_dots(anchor, positive) > hardest + TIE).astype(float)
     rows = np.arange(len(examples))
-    return [("accuracy", mean, scores, np.ones(len(rows)), rows)]
+    return [Scored("accuracy", mean, scores, np.ones(len(rows)), rows)]
 
 
-def _pairs(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
-    ranks = [_partner_ranks(examples, encoder) for encoder in encoders]
+def _pairs(examples: Examples, encoder: Embedded) -> list[Scored]:
+    rank = _partner_ranks(examples, encoder)
     rows, truth = np.arange(len(examples)), np.ones(len(examples))
-    reciprocal = [np.where(rank <= CUTOFF, 1 / rank, 0.0) for rank in ranks]
-    at_one = [(rank == 1).astype(float) for rank in ranks]
+    reciprocal = np.where(rank <= CUTOFF, 1 / rank, 0.0)
     return [
-        (f"MRR@{CUTOFF}", mean, reciprocal, truth, rows),
-        ("accuracy@1", mean, at_one, truth, rows),
+        Scored(f"MRR@{CUTOFF}", mean, reciprocal, truth, rows),
+        Scored("accuracy@1", mean, (rank == 1).astype(float), truth, rows),
     ]
 
 
@@ -335,7 +396,8 @@ def _partner_ranks(examples: Examples, encoder: Embedded) -> Float64Array:
     with one_blas_thread():
         for begin in range(0, len(queries), QUERIES_AT_ONCE):
             asked = queries[begin : begin + QUERIES_AT_ONCE]
-            similarity = encoder.of(asked).astype(np.float64) @ vectors.T
+            product = encoder.of(asked).astype(np.float64) @ vectors.T
+            similarity = product if isinstance(product, np.ndarray) else product.toarray()
             for row, query in enumerate(asked):
                 target = similarity[row, place[answers[begin + row]]]
                 others = np.array(sorted(right[query] | {place.get(query, -1)} - {-1}))
@@ -345,8 +407,6 @@ def _partner_ranks(examples: Examples, encoder: Embedded) -> Float64Array:
     return ranks
 
 
-def _similarities(
-    examples: Examples, encoders: tuple[Embedded, Embedded]
-) -> list[npt.NDArray[np.float64]]:
+def _similarities(examples: Examples, encoder: Embedded) -> npt.NDArray[np.float64]:
     first, second = examples.columns[:2]
-    return [np.round(row_dots(each.of(first), each.of(second)), DIGITS) for each in encoders]
+    return np.round(row_dots(encoder.of(first), encoder.of(second)), DIGITS)

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from embedtopics.encoders._foreign import as_encoder
 from tests.cli.running import refused, run
 from tests.evaluation.task_data import Words, write_pairs, write_retrieval
 
@@ -16,7 +17,8 @@ def pairs(tmp_path_factory):
 def encoders(monkeypatch):
     known = {"first": Words(seed=0), "second": Words(seed=1)}
     monkeypatch.setattr(
-        "embedtopics.encoders._registry.resolve_encoder", lambda name, **_: known[name]
+        "embedtopics.comparison._evaluate.resolve_encoder",
+        lambda name, **_: as_encoder(known[name]),
     )
 
 
@@ -26,7 +28,7 @@ def test_prints_scores_with_intervals(pairs, tmp_path):
     done = run("evaluate-encoders", "first", "--pairs", pairs, "--retrieval", folder, "--out", out)
     assert done.exit_code == 0, done.output
     table = pd.read_csv(out)
-    assert list(table) == ["encoder", "task", "file", "metric", "value", "low", "high", "n"]
+    assert list(table) == ["encoder", "task", "metric", "value", "low", "high", "n"]
     row = table.iloc[0]
     assert f"{row['value']:.4f}  {row['low']:.4f} to {row['high']:.4f}" in done.stdout
     assert "scored.csv" in done.stdout and "ndcg@10" in done.stdout and "tiny" in done.stdout
@@ -49,7 +51,7 @@ def test_several_encoders_have_paired_differences(pairs, tmp_path):
 def test_bad_input(pairs, tmp_path):
     assert "--pairs" in refused("evaluate-encoders", "first")
     assert "'one'" in refused(
-        "evaluate-encoders", "first", "--pairs", pairs, "--columns", "one,b,c"
+        "evaluate-encoders", "first", "--pairs", pairs, "--columns", "one,sentence2,score"
     )
     assert "named twice" in refused("evaluate-encoders", "first", "first", "--pairs", pairs)
     assert "ends in .csv" in refused(

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from embedtopics import training
+from embedtopics.training._compare import compare_before_after
 from tests.cli.running import refused, run
 from tests.pretraining.conftest import sentences
 
@@ -50,13 +51,13 @@ def test_words_are_added_before(tiny_bert, articles, tmp_path):
     assert "1 words added" in told and "(oxen, ...)" in told
     assert "oxen" in (tmp_path / "out" / "tokenizer.json").read_text()
     # Each step is judged beside the encoder without the new words.
-    alone = training.compare_before_after(
+    alone = compare_before_after(
         str(tiny_bert), tmp_path / "out-words", corpus=table["body"].tolist(),
         labels=list(table["kind"]),
     )  # fmt: skip
     first, _, both = done.stdout.partition("before and after:")[2].partition("before and after:")
     assert both and all(f"{change.after:.3f}" in first for change in alone)
-    named = training.compare_before_after(
+    named = compare_before_after(
         str(tiny_bert), tmp_path / "out", corpus=table["body"].tolist(), labels=list(table["kind"])
     )
     reported = training.TrainingReport.load(tmp_path / "out").before_after

@@ -6,8 +6,8 @@ import pytest
 
 from embedtopics import Corpus
 from embedtopics.errors import InputError
-from embedtopics.evaluation import read_pairs
 from embedtopics.evaluation._files import read_qrels
+from embedtopics.training import read_examples
 from tests.factories import refuses
 
 
@@ -99,10 +99,10 @@ def test_a_bad_cell_of_a_text_file_is_named_by_its_line(tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_text('sentence1,sentence2,score\n"two\nlines",b,1\nc,d,low\n')
 
-    with refuses("score in pairs.csv", line=4) as caught:
-        read_pairs(path)
+    with refuses("label") as caught:
+        read_examples(path, "graded")
 
-    assert "'low' in line 4" in str(caught.value)
+    assert "'low' in pairs.csv, column 'score', line 4" in str(caught.value)
 
 
 def test_a_bad_cell_of_another_file_is_named_by_its_row(tmp_path):
@@ -110,8 +110,10 @@ def test_a_bad_cell_of_another_file_is_named_by_its_row(tmp_path):
     frame = pd.DataFrame({"sentence1": ["a", "b"], "sentence2": ["c", "d"], "score": ["1", "low"]})
     frame.to_parquet(path)
 
-    with refuses("score in pairs.parquet", row=1):
-        read_pairs(path)
+    with refuses("label") as caught:
+        read_examples(path, "graded")
+
+    assert "row 1" in str(caught.value)
 
 
 def test_a_bad_line_of_judgements_is_named(tmp_path):

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from embedtopics import SearchIndex, SentenceEncoder, TopicModel
+from embedtopics.comparison import evaluate_encoders
 from embedtopics.encoders import CachedEncoder
 from embedtopics.encoders._registry import resolve_encoder, resolve_exact
-from embedtopics.evaluation import evaluate_encoder, read_retrieval_set
+from embedtopics.evaluation import read_retrieval_set
 from tests.factories import exact_encoder, refuses
 
 TEXTS = ["the cat sat", "a dog ran in the park", "red or blue", "a river", "stone and light"]
@@ -108,9 +109,9 @@ def test_evaluation_tells_queries_from_documents(folder, tmp_path):
     encoder = exact_encoder(folder)
     asked = []
     encoder.encode_query = lambda texts, **_: asked.append(texts) or encoder.encode(texts)
-    scores = evaluate_encoder(encoder, read_retrieval_set(tmp_path))
+    scores = evaluate_encoders(encoder, read_retrieval_set(tmp_path))
     assert asked[-1] == TEXTS[:1]
-    assert scores.n_texts == len(TEXTS)
+    assert list(scores.n_texts.values()) == [len(TEXTS)]
 
 
 def test_topics_record_the_prompt(folder, toy):

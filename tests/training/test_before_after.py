@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from embedtopics.training import _compare as on_corpus
-from embedtopics.training import compare_before_after
+from embedtopics.training._compare import compare_before_after
 from tests.factories import Table, encodes, refuses
 from tests.training.tables import cosine, examples_of, moved, random_vectors
 
@@ -176,7 +176,7 @@ def test_bad_input_is_refused(sets):
         ("general", encoder, {"test": {"x": graded}, "general": {"x": by_kind["pairs"]}}),
         ("n_resamples", encoder, {"test": graded, "n_resamples": 5}),
         ("random_state", encoder, {"test": graded, "random_state": -1}),
-        ("corpus", encoder, {"test": graded, "classes": "label"}),
+        ("corpus", encoder, {"test": graded, "labels": "label"}),
         ("corpus", encoder, {"corpus": ["a b", "c d", "e f"]}),
         ("before", short, {"test": graded}),
         ("", broken, {"test": graded}),

@@ -1,14 +1,12 @@
-"""Evaluation of encoders on pairs of texts with scores or classes, and on judged queries."""
+"""Sets of examples with known answers, and the scores of encoders on them, set by set."""
 
 from __future__ import annotations
 
 import copy
 import hashlib
-import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,7 +19,6 @@ from embedtopics.evaluation._bootstrap import (
     estimate_of_counts,
     means_of_columns,
 )
-from embedtopics.evaluation._files import TableFile, read_qrels, read_queries
 from embedtopics.evaluation._pairs import (
     checked_vectors,
     pair_class_scores,
@@ -29,7 +26,7 @@ from embedtopics.evaluation._pairs import (
     rank_correlations,
 )
 from embedtopics.evaluation._retrieval import measure_rankings, rank_documents
-from embedtopics.evaluation.results import EncoderScores, Estimate, TaskScore
+from embedtopics.evaluation.results import Estimate
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
 from embedtopics.results import Decision
 
@@ -45,6 +42,49 @@ FEWEST_PAIRS = 3
 
 CUTS = (10, 100)
 SHOWN = ("ndcg@10", "mrr@10", "map@100", "recall@10", "recall@100", "precision@10")
+
+
+@dataclass(frozen=True, eq=False)
+class TaskScore:
+    """One score of an encoder on one set of examples."""
+
+    task: str
+    file: str
+    metric: str
+    estimate: Estimate
+
+
+@dataclass(frozen=True, eq=False)
+class TaskScores:
+    """The scores of an encoder, and its speed."""
+
+    name: str
+    rows: tuple[TaskScore, ...]
+    n_texts: int
+    seconds: float
+    fingerprints: Mapping[tuple[str, str], str]
+    decisions: tuple[Decision, ...]
+    seed: int
+
+    @property
+    def texts_per_second(self) -> float:
+        """Distinct texts encoded per second."""
+        return self.n_texts / self.seconds
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each score."""
+        import pandas as pd
+
+        rows = []
+        for row in self.rows:
+            one = row.estimate
+            rows.append((row.task, row.file, row.metric, one.value, one.low, one.high, one.n))
+        columns = ["task", "file", "metric", "value", "low", "high", "n"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def __repr__(self) -> str:
+        speed = f"{self.texts_per_second:,.0f} texts per second"
+        return f"TaskScores({self.name!r}, {len(self.rows)} scores, {speed})"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -137,110 +177,13 @@ class SearchSet(TaskSet):
         return means_of_columns({name: measures[name][has_relevant] for name in SHOWN}, seed)
 
 
-def read_pairs(
-    path: str | os.PathLike[str], columns: Sequence[str] = ("sentence1", "sentence2", "score")
-) -> GradedPairs | ClassedPairs:
-    """Read pairs of texts with scores or classes, for `evaluate_encoder`.
-
-    Parameters
-    ----------
-    path : path
-        A file that `Corpus` reads.
-    columns : sequence of str
-        Columns of the first text, the second text, and the score, which is higher for more similar
-        texts. Scores that are all 0 or 1 are classes.
-
-    Returns
-    -------
-    TaskSet
-
-    Raises
-    ------
-    InputError
-        If the file or a column is missing, a cell is not a text or a number, there are fewer than
-        three pairs, or all scores are equal.
-    """
-    first, second, score = columns
-    file = TableFile(Path(path).expanduser())
-    texts, scores = (file.texts(first), file.texts(second)), file.numbers(score)
-    name = file.path.name
-    if len(scores) < FEWEST_PAIRS or (scores == scores[0]).all():
-        expected = f"at least {FEWEST_PAIRS} pairs with different scores"
-        raise InputError(name, expected, found=f"{len(scores)} pairs with {set(scores.tolist())}")
-    if set(scores.tolist()) <= {0.0, 1.0}:
-        return ClassedPairs(task="pairs", file=name, columns=texts, is_pair=scores == 1)
-    return GradedPairs(task="pairs", file=name, columns=texts, scores=scores)
-
-
-def read_retrieval_set(folder: str | os.PathLike[str], *, split: str = "test") -> SearchSet:
-    """Read queries, documents and judgements from a folder in the layout of BEIR.
-
-    Parameters
-    ----------
-    folder : path
-        With corpus.jsonl (_id, text and perhaps title), queries.jsonl (_id, text) and
-        qrels/SPLIT.tsv (query-id, corpus-id, score), each possibly with .gz; or in another format
-        of `Corpus` and `retrieval`, such as corpus.csv and qrels/test.txt.
-    split : str
-
-    Returns
-    -------
-    TaskSet
-        The queries that have judgements.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or cannot be read, or a judged document is not in the corpus.
-
-    References
-    ----------
-    Thakur et al. (2021), "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information
-    Retrieval Models".
-    """
-    from scipy.sparse import csr_matrix
-
-    home = Path(folder).expanduser()
-    qrels = read_qrels(_file_of(home, f"qrels/{split}"))
-    queries = {q: text for q, text in read_queries(_file_of(home, "queries")).items() if q in qrels}
-    corpus = TableFile(_file_of(home, "corpus"))
-    ids = [str(cell) for cell in corpus.cells(corpus.first_of(["_id", "id", "doc_id"]))]
-    row_of = {name: row for row, name in enumerate(ids)}
-    if len(row_of) < len(ids):
-        raise InputError("folder", f"with different ids in {corpus.path.name}")
-    if not queries:
-        raise InputError("folder", "with judgements of some of its queries", found="none")
-    texts = corpus.texts("text", may_be_empty=True)
-    if "title" in corpus.frame:
-        titles = corpus.texts("title", may_be_empty=True)
-        texts = tuple(f"{one} {two}".strip() for one, two in zip(titles, texts, strict=True))
-    cells = [
-        (row, row_of.get(str(document), -1), grade)
-        for row, query in enumerate(queries)
-        for document, grade in qrels[query].items()
-    ]
-    rows, places, grades = (np.array(column) for column in zip(*cells, strict=True))
-    if (places < 0).any():
-        expected = f"with judgements of documents in {corpus.path.name}"
-        raise InputError("folder", expected, found=f"{(places < 0).sum():,} of others")
-    order = np.empty(len(ids), dtype=np.int64)
-    order[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
-    return SearchSet(
-        task="retrieval",
-        file=home.name,
-        columns=(tuple(queries.values()), texts),
-        relevance=csr_matrix((grades, (rows, places)), shape=(len(queries), len(ids))),
-        tie_order=order,
-    )
-
-
 def evaluate_encoder(
     encoder: Any,
     examples: TaskSet | Sequence[TaskSet],
     *,
     name: str | None = None,
     random_state: RandomState = 0,
-) -> EncoderScores:
+) -> TaskScores:
     """Evaluate an encoder on examples with known answers.
 
     Each distinct text is encoded once. Scores of two encoders with the same `random_state` are
@@ -252,14 +195,14 @@ def evaluate_encoder(
         With ``encode(texts)``. An unfitted encoder (`is_fitted` is False) is copied, and the copy
         is fitted to the texts of the examples.
     examples : TaskSet or sequence of TaskSet
-        From `read_pairs` or `read_retrieval_set`.
+        Such as those of `benchmarks.encoder_tasks`.
     name : str, optional
         Name of the encoder in the result; by default its own.
     random_state : None, int or numpy.random.Generator
 
     Returns
     -------
-    EncoderScores
+    TaskScores
 
     Raises
     ------
@@ -315,7 +258,7 @@ def evaluate_encoder(
                 message = f"{set_name}: {metric} is not defined; are all vectors equal?"
                 decisions.append(Decision("evaluation", "not_defined", set_name, message))
 
-    return EncoderScores(
+    return TaskScores(
         name=name or str(getattr(encoder, "name", type(encoder).__name__)),
         rows=tuple(scores),
         n_texts=len(texts),
@@ -340,12 +283,12 @@ def _encoded(encoder: Any, role: str, texts: list[str]) -> tuple[Any, float]:
     return vectors, seconds
 
 
-def score_differences(scores: Sequence[EncoderScores]) -> pd.DataFrame:
+def score_differences(scores: Sequence[TaskScores]) -> pd.DataFrame:
     """Tabulate the differences of encoders from the first, with paired intervals.
 
     Parameters
     ----------
-    scores : sequence of EncoderScores
+    scores : sequence of TaskScores
         Scores with the same examples and the same `random_state`.
 
     Returns
@@ -367,18 +310,9 @@ def score_differences(scores: Sequence[EncoderScores]) -> pd.DataFrame:
         if first.fingerprints != other.fingerprints or first.seed != other.seed:
             found = f"others for {first.name} and {other.name}"
             raise InputError("scores", "of the same examples and random_state", found=found)
-        for before, after in zip(first, other, strict=True):
+        for before, after in zip(first.rows, other.rows, strict=True):
             gain = difference_of(after.estimate, before.estimate)
             names = before.task, before.file, before.metric, other.name, first.name
             rows.append((*names, gain.value, gain.low, gain.high, gain.n))
     columns = ["task", "file", "metric", "encoder", "against", "difference", "low", "high", "n"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def _file_of(folder: Path, stem: str) -> Path:
-    """Return the one file of a stem, whatever its format."""
-    paths = sorted((folder / stem).parent.glob(f"{Path(stem).name}.*"))
-    if len(paths) != 1:
-        there = ", ".join(path.name for path in paths) or "none"
-        raise InputError("folder", f"with one file {stem}.*, such as .jsonl or .tsv", found=there)
-    return paths[0]

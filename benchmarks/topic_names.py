@@ -27,7 +27,7 @@ from benchmarks.topic_sets import (
 )
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.terms._representative import best_terms
-from embedtopics.topics import keywords
+from embedtopics.topics.naming._names import choose_keywords
 
 __all__ = ["measure", "render"]
 
@@ -64,8 +64,8 @@ def _labels(fit: Fit) -> dict[str, tuple[np.ndarray, list[str]]]:
     terms, best = result.term_counts.terms, best_terms(result.topic_terms, result.term_counts, 3)
     lists = {
         "class_tfidf": [[terms[i] for i in ids] for ids, _ in best],
-        "keybert": _names(keywords(result, "embedding", n_terms=3)),
-        "mmr": _names(keywords(result, "diverse", n_terms=3)),
+        "keybert": _names(choose_keywords(result, "embedding", n_terms=3)),
+        "mmr": _names(choose_keywords(result, "diverse", n_terms=3)),
     }
     ours = {"label": [topic.name for topic in result.topics]}
     ours |= {system: [", ".join(row) for row in rows] for system, rows in lists.items()}

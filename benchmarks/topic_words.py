@@ -34,7 +34,8 @@ from benchmarks.topic_sets import (
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.evaluation import coherence, diversity
 from embedtopics.terms._representative import best_terms
-from embedtopics.topics import keywords, top_words
+from embedtopics.topics._describe import top_words
+from embedtopics.topics.naming._names import choose_keywords
 
 __all__ = ["measure", "render"]
 
@@ -84,7 +85,7 @@ def _words(fit: Fit) -> dict[str, tuple[np.ndarray, list[list[str]]]]:
     """Return the topic of each text, and ten single words of each topic, by system."""
     result, counts = fit.result, fit.result.term_counts
     best = best_terms(result.topic_terms, counts, N_WORDS, (1, 1))
-    diverse = keywords(result, "diverse", n_terms=3 * N_WORDS)
+    diverse = choose_keywords(result, "diverse", n_terms=3 * N_WORDS)
     lists = {
         "embedtopics": top_words(result, n_terms=N_WORDS),
         "class_tfidf": [[counts.terms[i] for i in ids] for ids, _ in best],

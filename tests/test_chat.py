@@ -383,8 +383,8 @@ def test_a_pipe_a_device_and_a_folder_are_refused():
     for path in ("pipe", os.devnull, "folder"):
         with refuses("journal"):
             coder_at("http://localhost:9/v1", journal=path).code(["plum pie"])
-        with refuses("record"):
-            name_topics(make_result(60, 1), "http://localhost:9/v1", "m", record=path)
+        with refuses("journal"):
+            name_topics(make_result(60, 1), "http://localhost:9/v1", "m", journal=path)
 
 
 def test_a_changed_answer_is_asked_for_again():

@@ -16,6 +16,7 @@ def main() -> None:
     job = Job.from_arguments()
     with job.stage("imports"):
         import embedtopics as et
+        from embedtopics.topics._describe import top_words
     with job.stage("loading"):
         texts, embeddings = job.load(mmap_mode="r")
     with job.stage("fit"):
@@ -24,7 +25,7 @@ def main() -> None:
         result = model.fit(texts[:n_fitted], embeddings=embeddings[:n_fitted]).result_
     with job.stage("tables"):
         et.topics.table(result)
-        words = et.topics.top_words(result, n_terms=N_WORDS)
+        words = top_words(result, n_terms=N_WORDS)
     labels = result.labels
     if n_fitted < len(texts):
         with job.stage("predict"):

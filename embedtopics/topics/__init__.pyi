@@ -1,5 +1,4 @@
 from . import results as results
-from ._describe import top_words as top_words
 from ._evaluation import evaluate as evaluate
 from ._inspection import inspect as inspect
 from ._levels import levels as levels
@@ -30,10 +29,9 @@ from .editing._regroup import remove as remove
 from .editing._regroup import split as split
 from .growing._extend import extend as extend
 from .growing._sample import fit_sample as fit_sample
-from .naming._names import keywords as keywords
+from .naming._name_scores import with_name_scores as with_name_scores
 from .naming._names import name_topics as name_topics
 from .naming._names import with_keywords as with_keywords
-from .naming._score_labels import score_labels as score_labels
 from .reading._find import find as find
 from .reading._find import sample_documents as sample_documents
 from .reading._hierarchy import hierarchy as hierarchy

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from embedtopics._utils.checks import checked_count
 from embedtopics._utils.display import excerpt, spell_count
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus._texts import repeated_lines
@@ -202,23 +201,9 @@ def named_by_texts(topics: Sequence[Topic], texts: Sequence[str]) -> tuple[Topic
     return tuple(replace(one, name=name) for one, name in zip(topics, names, strict=True))
 
 
-def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:
-    """Return the best single words of every topic, chosen like its keywords.
-
-    They serve comparisons with models of single words.
-
-    Parameters
-    ----------
-    result : TopicResult
-    n_terms : int
-
-    Returns
-    -------
-    list of list of str
-        At most `n_terms` words per topic, best first.
-    """
-    n_terms = checked_count(n_terms, "n_terms", 0)
-    lists = keywords(
+def weighted_words(result: TopicResult, n_terms: int) -> list[list[tuple[str, float]]]:
+    """Return the best single words of every topic, chosen like its keywords, with their weights."""
+    return keywords(
         result.topic_terms,
         result.term_counts,
         result.embeddings,
@@ -226,7 +211,11 @@ def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:
         languages=tuple(result.settings.get("languages", ())),
         ngram_range=(1, 1),
     )
-    return [[term for term, _ in row] for row in lists]
+
+
+def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:
+    """Return the best single words of every topic, best first."""
+    return [[term for term, _ in row] for row in weighted_words(result, n_terms)]
 
 
 TEXTS, LEFT_OUT = "texts", "left out"

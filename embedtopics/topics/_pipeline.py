@@ -187,7 +187,7 @@ def _with_scored_labels(
     """Score how well labels separate texts; custom encoders may not encode labels."""
     if not isinstance(result.settings.get("encoder_settings"), dict):
         return result
-    from embedtopics.topics.naming._score_labels import score_with
+    from embedtopics.topics.naming._name_scores import score_with
 
     return score_with(result, encode)
 

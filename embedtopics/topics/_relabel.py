@@ -19,7 +19,7 @@ from embedtopics.terms._keywords import unique_labels
 from embedtopics.topics._describe import describe_again
 from embedtopics.topics._propagation import OWN_SHARE
 from embedtopics.topics._storage import as_json
-from embedtopics.topics.naming._score_labels import rescored
+from embedtopics.topics.naming._name_scores import rescored
 from embedtopics.topics.results import Edit, Reason, Topic, TopicMark, TopicResult
 
 DOCUMENTS_PER_MARK = 20

@@ -35,7 +35,7 @@ from embedtopics.topics._relabel import carry_names, edit_of, same_topics
 from embedtopics.topics._repetition import is_repetitive
 from embedtopics.topics._vectors import members, unique_vectors_of
 from embedtopics.topics.constraints._apply import constrained_graph, named_topics
-from embedtopics.topics.naming._score_labels import rescored
+from embedtopics.topics.naming._name_scores import rescored
 from embedtopics.topics.results import Stability, TopicConstraints, TopicResult
 
 # A replicate: the topics of a random half of the documents, with the settings of the fit. A
@@ -258,7 +258,7 @@ INTERVAL = (0.05, 0.95)
 
 
 def with_stability(
-    result: TopicResult,
+    result: FittedTopics,
     n_replicates: int = 20,
     *,
     random_state: RandomState = 0,
@@ -271,7 +271,7 @@ def with_stability(
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
         A result of the default reducer and clusterer.
     n_replicates : int
         At least 1; an interval needs some twenty.
@@ -301,6 +301,7 @@ def with_stability(
     subsets); Shao and Wu (1989), "A general theory for jackknife variance estimation" (why half);
     Hubert and Arabie (1985), "Comparing partitions" (the adjusted Rand index).
     """
+    result = result_of(result)
     checked_count(n_replicates, "n_replicates")
     seed = resolve_seed(random_state)
     replicates = draw_replicates(result, n_replicates, seed, "stability", show_progress)
@@ -399,7 +400,7 @@ def recluster(
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
     n_topics : {"auto", "fine", "coarse"} or int
         An integer is met exactly; it includes topics named before the fit, which stay.
     min_cluster_size : "auto" or int

@@ -30,7 +30,7 @@ from embedtopics.protocols import RandomState
 from embedtopics.results import Exported
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._representative import best_terms
-from embedtopics.topics._describe import top_words
+from embedtopics.topics._describe import top_words, weighted_words
 from embedtopics.topics._relabel import own_shares
 from embedtopics.topics.results import NO_TOPIC, Reason, TopicResult
 
@@ -64,7 +64,7 @@ def table(
     DataFrame
         Columns topic, name, terms and examples (lists), theme (see `themes`), size (rows), share
         (of the rows with text), recurrence (only if stability was measured) and name_auc (of
-        scored names, see `score_labels`). The largest topic is first; the rows in no topic are
+        scored names, see `with_name_scores`). The largest topic is first; the rows in no topic are
         last, as topic -1. Scored names add keywords_auc and name_worse (whether the name separates
         texts worse than the keywords).
 
@@ -192,7 +192,7 @@ def documents(result: FittedTopics) -> pd.DataFrame:
     return pd.concat([frames[0], metadata, frames[1]], axis=1)
 
 
-def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
+def terms(result: FittedTopics, *, n_terms: int = 50, single_words: bool = False) -> pd.DataFrame:
     """Tabulate the terms of the topics.
 
     Parameters
@@ -200,6 +200,9 @@ def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
     result : TopicResult or fitted TopicModel
     n_terms : int
         Largest number of terms per topic, by weight; terms have a weight above 0.
+    single_words : bool
+        Whether to list single words only, chosen and ordered like keywords: for comparisons with
+        models of single words.
 
     Returns
     -------
@@ -207,15 +210,27 @@ def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
         Columns topic, term, weight (class-TF-IDF), n_documents (distinct documents of the topic
         with the term) and keyword (whether it is a keyword of the topic).
     """
+    result = result_of(result)
     n_terms = checked_count(n_terms, "n_terms", 0)
     counts = result.term_counts
     occurs = (counts.counts > 0).astype(np.int32)
     holders = count_by_topic(occurs, result.clustering.labels, result.n_topics).astype(np.int32)
 
+    if single_words:
+        column = {term: place for place, term in enumerate(counts.terms)}
+        lists = [
+            [(column[term], weight) for term, weight in row]
+            for row in weighted_words(result, n_terms)
+        ]
+    else:
+        best = best_terms(result.topic_terms, counts, n_terms)
+        lists = [list(zip(columns, weights, strict=True)) for columns, weights in best]
+
     frames = []
-    best = best_terms(result.topic_terms, counts, n_terms)
-    for topic, (columns, weights) in zip(result.topics, best, strict=True):
-        names = [counts.terms[c] for c in columns]
+    for topic, row in zip(result.topics, lists, strict=True):
+        columns = np.array([place for place, _ in row], dtype=np.int64)
+        names = [counts.terms[place] for place in columns]
+        weights = np.array([weight for _, weight in row], dtype=np.float64)
         frame = pd.DataFrame({"topic": topic.topic_id, "term": names, "weight": weights})
         frame["n_documents"] = holders[topic.topic_id, columns].toarray().ravel()
         frames.append(frame.assign(keyword=[name in topic.keywords for name in names]))

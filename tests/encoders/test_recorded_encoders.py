@@ -11,7 +11,7 @@ from embedtopics._utils.folders import write_manifest
 from embedtopics.classification._words import TokenClassifier
 from embedtopics.encoders._registry import encoder_from_settings, recorded_encoder
 from embedtopics.errors import EmbedTopicsError
-from embedtopics.topics import score_labels
+from embedtopics.topics import with_name_scores
 from embedtopics.topics._storage import KIND
 from tests.factories import refuses
 
@@ -64,7 +64,7 @@ def test_no_question_to_a_saved_result_runs_code(tmp_path, checkpoint_with_code,
     questions = (
         lambda: model.predict(["a new text"]),
         lambda: et.topics.find(result, "a new text"),
-        lambda: score_labels(result),
+        lambda: with_name_scores(result),
         lambda: et.topics.verify(folder, TEXTS),
     )
     for question in questions:

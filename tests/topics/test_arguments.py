@@ -122,11 +122,11 @@ WRONG = {
     "n_resamples": lambda result: et.topics.evaluate(result, n_resamples=-3),
     "scores": lambda result: et.topics.table(result, scores=["intruders"]),
     "n_examples": lambda result: et.topics.table(result, n_examples=1.5),
-    "n_terms": lambda result: et.topics.top_words(result, None),
+    "n_terms": lambda result: et.topics.terms(result, n_terms=None),
     "weighting": lambda result: et.topics.update_terms(result, weighting="bm25"),
     "min_df": lambda result: et.topics.update_terms(result, min_df="two"),
     "extra_stop_words": lambda result: et.topics.update_terms(result, extra_stop_words=[1]),
-    "keywords": lambda result: et.topics.with_keywords(result, {0: ["apple"]}),
+    "keywords": lambda result: et.topics.with_keywords(result, {0: "apple"}),
 }
 
 
@@ -138,7 +138,9 @@ def test_an_argument_of_a_wrong_type_is_refused_by_its_name(parameter, fitted):
     assert refusal.value.parameter == parameter
 
 
-@pytest.mark.parametrize("ask", [et.topics.table, et.plots.map])
+@pytest.mark.parametrize(
+    "ask", [et.topics.terms, et.plots.map, lambda model: et.topics.remove(model, 0).history]
+)
 def test_a_fitted_model_stands_for_its_result(ask, fitted):
     assert str(ask(fitted)) == str(ask(fitted.result_))
     with pytest.raises(NotFittedError):

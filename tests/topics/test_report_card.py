@@ -12,7 +12,8 @@ from embedtopics import evaluation
 from embedtopics.corpus._corpus import corpus_of_fields
 from embedtopics.errors import InputError
 from embedtopics.evaluation._coherence import topic_uniqueness
-from embedtopics.topics import evaluate, top_words, validation_sheets
+from embedtopics.topics import evaluate, validation_sheets
+from embedtopics.topics._describe import top_words
 from tests.factories import make_result, with_stability
 
 

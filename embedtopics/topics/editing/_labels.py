@@ -94,7 +94,7 @@ WORD_NOTES = ("stop_words", "function_words", "no_stop_words")
 
 
 def update_terms(
-    result: TopicResult,
+    result: FittedTopics,
     *,
     stop_words: str | Sequence[str] | None = None,
     extra_stop_words: str | Sequence[str] | None = None,
@@ -109,7 +109,7 @@ def update_terms(
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
     stop_words : "auto" or sequence of str, optional
         Replaces the list in use and the extra words. "auto", alone or with other words, takes the
         lists of the result's languages and the words that occur equally in all topics.
@@ -133,6 +133,7 @@ def update_terms(
     InputError
         If a parameter is invalid, or no term would be left.
     """
+    result = result_of(result)
     extra = None
     if extra_stop_words is not None:
         words = [extra_stop_words] if isinstance(extra_stop_words, str) else extra_stop_words
@@ -236,7 +237,7 @@ IDS = {
 
 
 def replay(
-    result: TopicResult, history: TopicResult | Iterable[Edit], *, missing: str = "raise"
+    result: FittedTopics, history: FittedTopics | Iterable[Edit], *, missing: str = "raise"
 ) -> TopicResult:
     """Apply recorded edits, in order, to another result: a fit of more texts or another encoder.
 
@@ -245,7 +246,7 @@ def replay(
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
     history : TopicResult or iterable of Edit
         An edited result, or edits, such as ``edited.history[:-1]`` without the last one.
     missing : {"raise", "skip"}
@@ -261,12 +262,14 @@ def replay(
     InputError
         If an edit cannot be applied; the message names it.
     """
+    result = result_of(result)
     checked_choice(missing, "missing", ("raise", "skip"))
 
     weighting = None
     recorded: Any = history
-    if isinstance(history, TopicResult):
-        weighting, recorded = history.weighting, history.history
+    if isinstance(history, TopicResult) or hasattr(history, "result_"):
+        edited = result_of(history, "history")
+        weighting, recorded = edited.weighting, edited.history
     edits = list(recorded) if isinstance(recorded, Iterable) else [recorded]
 
     for edit in edits:
@@ -356,19 +359,20 @@ def _with_ids(value: Any, ids: Mapping[int, int]) -> Any:
     return ids[int(value)]
 
 
-def history(result: TopicResult) -> pd.DataFrame:
+def history(result: FittedTopics) -> pd.DataFrame:
     """Tabulate the edits of a result.
 
     To undo edits, apply fewer to the fit: ``replay(fit, result.history[:n])``.
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
 
     Returns
     -------
     DataFrame
         Columns step (from 1), edit (the function in `embedtopics.topics`) and message, in order.
     """
+    result = result_of(result)
     rows = [(step, edit.name, edit.message) for step, edit in enumerate(result.history, start=1)]
     return pd.DataFrame(rows, columns=["step", "edit", "message"])

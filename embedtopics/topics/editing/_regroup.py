@@ -87,7 +87,7 @@ def continued(parts: Sequence[Topic]) -> Topic:
     return dataclasses.replace((seeded or named or parts)[0], persistence=float("nan"))
 
 
-def remove(result: TopicResult, topics: int | str | Iterable[int | str]) -> TopicResult:
+def remove(result: FittedTopics, topics: int | str | Iterable[int | str]) -> TopicResult:
     """Remove topics: their documents become outliers, with `Reason.REMOVED`.
 
     Terms are weighted again, because the words of removed topics no longer distinguish the others.
@@ -95,7 +95,7 @@ def remove(result: TopicResult, topics: int | str | Iterable[int | str]) -> Topi
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
     topics : int, str, or iterable of these
         Topics by id or name.
 
@@ -108,6 +108,7 @@ def remove(result: TopicResult, topics: int | str | Iterable[int | str]) -> Topi
     InputError
         If there is no such topic.
     """
+    result = result_of(result)
     gone = sorted(set(checked_topic_ids(result, topics)))
     n_texts = sum(result.topics[topic].size for topic in gone)
     names = ", ".join(spell_topic(result, topic) for topic in gone)
@@ -143,7 +144,7 @@ def reduce_outliers(
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
     strategy : {"graph", "terms", "embeddings"}
         "graph": label propagation from the document's neighbors. "terms": cosine of the weighted
         term counts of document and topic. "embeddings": cosine with the topic's mean.
@@ -244,7 +245,7 @@ MOSTLY = 0.51
 """Smallest share of a document in its own part, if its share of the topic is as large."""
 
 
-def split(result: TopicResult, topic: int | str, n_topics: int | str = "auto") -> TopicResult:
+def split(result: FittedTopics, topic: int | str, n_topics: int | str = "auto") -> TopicResult:
     """Split a topic into parts.
 
     The density hierarchy of the topic's documents is cut finer. Label propagation or else the
@@ -253,7 +254,7 @@ def split(result: TopicResult, topic: int | str, n_topics: int | str = "auto") -
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
     topic : int or str
         Topic by id or name.
     n_topics : "auto", "fine", "coarse" or int
@@ -270,6 +271,7 @@ def split(result: TopicResult, topic: int | str, n_topics: int | str = "auto") -
     InputError
         If there is no such topic, or it has no such parts.
     """
+    result = result_of(result)
     topic = checked_topic_id(result, topic)
     if n_topics == 1 and not isinstance(n_topics, bool):
         raise InputError("n_topics", "2 or more, or a name", n_topics)

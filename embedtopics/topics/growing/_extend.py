@@ -57,7 +57,7 @@ from embedtopics.topics.growing._novelty import (
     redescribed,
     tabulate,
 )
-from embedtopics.topics.naming._score_labels import rescored
+from embedtopics.topics.naming._name_scores import rescored
 from embedtopics.topics.results import Edit, Extension, Reason, TopicResult
 
 DOCUMENTS_TO_MEASURE = 200

@@ -21,7 +21,7 @@ from embedtopics.topics._propagation import closeness, decide, min_margin_of, ra
 from embedtopics.topics._relabel import carry_names, keep_labels, with_own_share
 from embedtopics.topics._support import uninformative_topics
 from embedtopics.topics._vectors import centroids, cosines, tightness
-from embedtopics.topics.naming._score_labels import rescored
+from embedtopics.topics.naming._name_scores import rescored
 from embedtopics.topics.results import SIGNIFICANT, Edit, Reason, Topic, TopicResult
 
 LOOSEST = 0.25

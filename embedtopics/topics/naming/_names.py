@@ -22,8 +22,9 @@ from embedtopics._utils.chat import (
     request_fields,
     without_reasoning,
 )
-from embedtopics._utils.checks import checked_between, checked_choice
+from embedtopics._utils.checks import checked_between, checked_choice, checked_count
 from embedtopics._utils.display import excerpt, spell_count
+from embedtopics._utils.fitted import FittedTopics, fitted_encoder, result_of
 from embedtopics._utils.hidden_characters import first_hidden
 from embedtopics.corpus._texts import harmless, is_hidden
 from embedtopics.errors import InputError
@@ -35,7 +36,7 @@ from embedtopics.terms._stop_words import repeats, stems_of
 from embedtopics.topics._describe import languages_of
 from embedtopics.topics._relabel import checked_topic_id, edit_of, with_names
 from embedtopics.topics._vectors import encode_uncached, encoder_of_fit
-from embedtopics.topics.naming._score_labels import rescored
+from embedtopics.topics.naming._name_scores import rescored
 from embedtopics.topics.results import TopicResult
 
 Keywords: TypeAlias = list[list[tuple[str, float]]]
@@ -47,28 +48,34 @@ DOCUMENTS = "documents"
 N_CANDIDATES = {"diverse": 30, "embedding": 100}
 
 
-def keywords(
-    result: TopicResult,
-    method: str = "diverse",
+def with_keywords(
+    result: FittedTopics,
+    keywords: str | Sequence[Any] | Mapping[Any, Any] = "diverse",
     *,
     n_terms: int = 10,
     diversity: float = 0.3,
     encoder: Encoder | str | None = None,
-) -> Keywords:
-    """Choose the keywords of topics by another method than class-TF-IDF; see `with_keywords`.
+) -> TopicResult:
+    """Return the result with other keywords, and with automatic names from them.
+
+    Clusters, term weights and stability stay the same. Names from a person or from constraints stay
+    as well. A later edit that describes topics again, such as a merge, chooses their keywords by
+    class-TF-IDF.
 
     Parameters
     ----------
-    result : TopicResult
-    method : {"diverse", "embedding"}
-        How to choose among the terms with the largest weights:
+    result : TopicResult or fitted TopicModel
+    keywords : {"diverse", "embedding"}, or sequence or mapping of int or str to sequence
+        How to choose among the terms with the largest weights, or your own lists:
 
         - "embedding" takes the terms nearest to the mean of the topic's representative documents,
           as in KeyBERT (Grootendorst 2020).
         - "diverse" takes terms by maximal marginal relevance (Carbonell and Goldstein 1998): the
           next term maximizes ``(1 - diversity) cos(i, topic) - diversity max_j cos(i, j)``.
+        - A list for each topic, or lists of some topics by their ids or names, hold terms, best
+          first, or pairs of a term and its weight. A topic with an empty list keeps its keywords.
     n_terms : int
-        Maximum number of keywords of a topic.
+        Maximum number of keywords of a topic that a method chooses.
     diversity : float
         From 0 (the same as "embedding") to 1, for "diverse".
     encoder : Encoder or str, optional
@@ -77,15 +84,93 @@ def keywords(
 
     Returns
     -------
-    list of list of (str, float)
-        The keywords of each topic, best first, with their cosines.
+    TopicResult
+        `Topic.weights` holds the cosines of chosen keywords, the weights that you gave, or else the
+        class-TF-IDF weights of your terms.
 
     Raises
     ------
     InputError
-        If the encoder cannot be loaded or does not match the fit, or if a parameter is invalid.
+        If a list is missing or holds unknown terms, if the encoder cannot be loaded or does not
+        match the fit, or if a parameter is invalid.
     """
-    method = checked_choice(method, "method", tuple(N_CANDIDATES))
+    encoder = fitted_encoder(result) if encoder is None else encoder
+    result = result_of(result)
+    if isinstance(keywords, str):
+        chosen = choose_keywords(
+            result, keywords, n_terms=n_terms, diversity=diversity, encoder=encoder
+        )
+        lists = {topic: row for topic, row in enumerate(chosen) if row}
+    else:
+        lists = _checked_lists(result, keywords)
+    return _with_lists(result, lists)
+
+
+def _checked_lists(result: TopicResult, keywords: Any) -> dict[int, list[tuple[str, float]]]:
+    """Return the terms and weights of each topic with a list, by its id."""
+    if not isinstance(keywords, Mapping):
+        is_list = isinstance(keywords, Sequence)
+        if not is_list or len(keywords) != result.n_topics:
+            expected = f"a method, or a list of terms for each of the {result.n_topics} topics"
+            raise InputError("keywords", expected, keywords)
+        keywords = dict(enumerate(keywords))
+
+    column = {term: place for place, term in enumerate(result.term_counts.terms)}
+    lists = {}
+    for given, row in keywords.items():
+        topic = checked_topic_id(result, given)
+        if isinstance(row, str) or not isinstance(row, Sequence):
+            raise InputError("keywords", "lists of terms", row)
+        pairs = []
+        for entry in row:
+            is_pair = isinstance(entry, tuple | list) and len(entry) == 2
+            term = entry[0] if is_pair else entry
+            if not isinstance(term, str) or term not in column:
+                raise InputError("keywords", "terms of et.topics.terms(result)", entry)
+            weight = entry[1] if is_pair else float(result.topic_terms[topic, column[term]])
+            pairs.append((term, weight))
+        if pairs:
+            lists[topic] = pairs
+    return lists
+
+
+def _with_lists(
+    result: TopicResult, lists: Mapping[int, Sequence[tuple[str, float]]]
+) -> TopicResult:
+    """Return the result with keywords of some topics, and the edit in its history."""
+    topics = list(result.topics)
+    for topic, row in lists.items():
+        terms = tuple(term for term, _ in row)
+        weights = tuple(weight for _, weight in row)
+        topics[topic] = dataclasses.replace(
+            topics[topic], keywords=terms, weights=weights, keywords_auc=None
+        )
+
+    renamed = [topics[i] for i in lists if not (topics[i].is_named or topics[i].is_seeded)]
+    reserved = {topic.name for topic in topics} - {topic.name for topic in renamed}
+    names = unique_labels((topic.keywords for topic in renamed), reserved=reserved)
+    for unnamed, name in zip(renamed, names, strict=True):
+        topics[unnamed.topic_id] = dataclasses.replace(unnamed, name=name, name_auc=None)
+
+    message = f"{len(lists)} topics got keywords by another method"
+    edit = edit_of(
+        result, "with_keywords", {"keywords": lists}, message, list(lists), range(result.n_topics)
+    )
+    described = dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
+    return rescored(described, result)
+
+
+def choose_keywords(
+    result: TopicResult,
+    method: str,
+    *,
+    n_terms: int = 10,
+    diversity: float = 0.3,
+    encoder: Encoder | str | None = None,
+) -> Keywords:
+    """Choose the keywords of each topic by a method of `with_keywords`, with their cosines."""
+    method = checked_choice(method, "keywords", tuple(N_CANDIDATES))
+    n_terms = checked_count(n_terms, "n_terms")
     checked_between(diversity, "diversity", 0, 1, closed=True)
     counts, languages = result.term_counts, languages_of(result)
     candidates = [ids for ids, _ in best_terms(result.topic_terms, counts, N_CANDIDATES[method])]
@@ -127,70 +212,6 @@ def _vectors(
     return topics, [of_terms[np.searchsorted(pool, ids)] for ids in candidates]
 
 
-def with_keywords(result: TopicResult, keywords: Keywords | Mapping[int, Any]) -> TopicResult:
-    """Return the result with other keywords, and with automatic names from them.
-
-    Clusters, term weights and stability stay the same. Names from a person or from constraints stay
-    as well. A later edit that describes topics again, such as a merge, chooses their keywords by
-    class-TF-IDF.
-
-    Parameters
-    ----------
-    result : TopicResult
-    keywords : sequence or mapping of int to sequence of (str, float)
-        The keywords of each topic, best first, with their scores, as `keywords` returns them; or
-        those of some topics by their ids. A topic with an empty list keeps its keywords.
-
-    Returns
-    -------
-    TopicResult
-
-    Raises
-    ------
-    InputError
-        If a list is missing or holds unknown terms.
-    """
-    if not isinstance(keywords, Mapping):
-        is_list = isinstance(keywords, Sequence) and not isinstance(keywords, str)
-        if not is_list or len(keywords) != result.n_topics:
-            expected = f"a list of (term, score) for each of the {result.n_topics} topics"
-            raise InputError("keywords", expected, keywords)
-        keywords = dict(enumerate(keywords))
-
-    for row in keywords.values():
-        is_pairs = isinstance(row, Sequence) and not isinstance(row, str)
-        if not is_pairs or not all(
-            isinstance(pair, tuple | list) and len(pair) == 2 for pair in row
-        ):
-            raise InputError("keywords", "lists of (term, score)", row)
-
-    lists = {checked_topic_id(result, topic): row for topic, row in keywords.items() if row}
-    unknown = {term for row in lists.values() for term, _ in row} - set(result.term_counts.terms)
-    if unknown:
-        raise InputError("keywords", "terms of result.term_counts.terms", sorted(unknown))
-
-    topics = list(result.topics)
-    for topic, row in lists.items():
-        terms = tuple(term for term, _ in row)
-        weights = tuple(weight for _, weight in row)
-        topics[topic] = dataclasses.replace(
-            topics[topic], keywords=terms, weights=weights, keywords_auc=None
-        )
-
-    renamed = [topics[i] for i in lists if not (topics[i].is_named or topics[i].is_seeded)]
-    reserved = {topic.name for topic in topics} - {topic.name for topic in renamed}
-    names = unique_labels((topic.keywords for topic in renamed), reserved=reserved)
-    for unnamed, name in zip(renamed, names, strict=True):
-        topics[unnamed.topic_id] = dataclasses.replace(unnamed, name=name, name_auc=None)
-
-    message = f"{len(lists)} topics got keywords by another method"
-    edit = edit_of(
-        result, "with_keywords", {"keywords": lists}, message, list(lists), range(result.n_topics)
-    )
-    described = dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
-    return rescored(described, result)
-
-
 DEFAULTS = {"temperature": 0.0, "max_tokens": 300, "timeout": 30.0}
 N_TERMS, N_DOCUMENTS, N_CHARACTERS = 10, 4, 500
 """Keywords and representative documents in a prompt, and the length at which documents are cut."""
@@ -216,13 +237,13 @@ LONGEST = 60
 
 
 def name_topics(
-    result: TopicResult,
+    result: FittedTopics,
     endpoint: str,
     model: str,
     *,
     api_key: str | None = None,
     request: Mapping[str, Any] | None = None,
-    record: str | os.PathLike[str] | None = "names.jsonl",
+    journal: str | os.PathLike[str] | None = "names.jsonl",
     show_progress: bool | None = None,
 ) -> TopicResult:
     """Name the topics by a language model, from their terms and some of their documents.
@@ -235,7 +256,7 @@ def name_topics(
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
     endpoint : str
         Address such as ``http://localhost:11434/v1``; ``/chat/completions`` is added.
     model : str
@@ -247,10 +268,10 @@ def name_topics(
         Further fields of every request; by default ``{"temperature": 0.0, "max_tokens": 300}``. A
         value of None leaves a field out. ``"timeout"`` (30 seconds for a call, from its beginning
         to its last byte) is not sent.
-    record : str, path or None
+    journal : str, path or None
         File that gets a line of JSON for every question. A question that has an answer there, from
         the same model and request, is not asked again; a line that was changed counts as none. A
-        file with other content is refused. None keeps no record.
+        file with other content is refused. None keeps no journal.
     show_progress : bool, optional
         Whether to show a bar; by default in a terminal or a notebook.
 
@@ -271,13 +292,14 @@ def name_topics(
     A failed call is repeated up to three times, after the time that the server asks for or after
     an increasing one.
     """
+    result = result_of(result)
     fields = request_fields(model, DEFAULTS, request)
     chat = Chat(endpoint, api_key, fields, parse_name, "name")
     questions = questions_about(result)
     if not questions:
         return result
 
-    in_order = chat.ask_all(questions, AnswerRecord(record), "naming", show_progress)
+    in_order = chat.ask_all(questions, AnswerRecord(journal, "journal"), "naming", show_progress)
     answers = {q.fields["topic"]: answer for q, answer in zip(questions, in_order, strict=True)}
     names = {topic: answer.value for topic, answer in answers.items() if answer.value is not None}
     if not names and any(answer.is_call_error for answer in in_order):

@@ -82,7 +82,7 @@ class Topic:
     ----------
     topic_id : int
     name : str
-        Displayed name: that of the user, or a few keywords. `score_labels` measures how well it
+        Displayed name: that of the user, or a few keywords. `with_name_scores` measures how well it
         finds the topic's texts.
     size : int
         Number of rows in the topic.

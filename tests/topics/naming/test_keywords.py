@@ -13,6 +13,7 @@ from embedtopics.terms._representative import best_terms
 from embedtopics.terms._stop_words import repeats, stems_of
 from embedtopics.topics._vectors import encoder_of_fit
 from embedtopics.topics.naming import _names as module
+from embedtopics.topics.naming._names import choose_keywords
 from tests.factories import each, make_result, refuses
 
 
@@ -31,7 +32,7 @@ def candidates_of(result, n):
 
 
 def test_with_keywords_changes_only_the_words(result):
-    lists = topics.keywords(result, "diverse", encoder="documents", n_terms=4)
+    lists = choose_keywords(result, "diverse", encoder="documents", n_terms=4)
     changed = topics.with_keywords(result, lists)
     for topic, row in zip(changed.topics, lists, strict=True):
         assert topic.keywords == tuple(term for term, _ in row)
@@ -59,7 +60,28 @@ def test_names_stay_distinct_and_some_topics_may_be_left_out(result):
     assert again.topics == some.topics
 
 
-@pytest.mark.parametrize("lists", [[], [[("nowhere", 1.0)]] * 5])
+@pytest.mark.parametrize("method", ["diverse", "embedding"])
+def test_a_method_gives_the_keywords_that_it_chooses(result, method):
+    chosen = choose_keywords(result, method, n_terms=4, diversity=0.5, encoder="documents")
+
+    changed = topics.with_keywords(result, method, n_terms=4, diversity=0.5, encoder="documents")
+
+    assert lists_of(changed) == chosen
+    assert topics.replay(result, changed).topics == changed.topics
+
+
+def test_terms_without_weights_have_the_weights_of_the_topic(result):
+    terms = list(result.topics[1].keywords[:2])
+
+    changed = topics.with_keywords(result, {result.topics[1].name: terms})
+
+    assert changed.topics[1].keywords == tuple(terms)
+    assert changed.topics[1].weights == result.topics[1].weights[:2]
+
+
+@pytest.mark.parametrize(
+    "lists", [[], [[("nowhere", 1.0)]] * 5, {0: ["nowhere"]}, {0: "tax"}, {0: [3]}, 7]
+)
 def test_bad_keywords(result, lists):
     with refuses("keywords"):
         topics.with_keywords(result, lists)
@@ -106,7 +128,7 @@ def bertopic():
 def test_ranking_is_that_of_bertopic(result, bertopic, monkeypatch):
     monkeypatch.setattr(module, "repeats", lambda *_: False)
     encoder = WordEncoder(result.embeddings.shape[1])
-    found = topics.keywords(result, "embedding", encoder=encoder, n_terms=8)
+    found = choose_keywords(result, "embedding", encoder=encoder, n_terms=8)
     candidates = dict(enumerate(candidates_of(result, 100)))
     typical = [result.distinct.of_row[list(t.representatives)] for t in result.topics]
     ends = np.cumsum([0, *map(len, typical)])
@@ -132,7 +154,7 @@ def test_diverse_terms_are_those_of_mmr(result, bertopic, diversity, monkeypatch
 
     monkeypatch.setattr(module, "repeats", lambda *_: False)
     encoder = WordEncoder(result.embeddings.shape[1])
-    found = topics.keywords(result, diversity=diversity, encoder=encoder, n_terms=7)
+    found = choose_keywords(result, "diverse", diversity=diversity, encoder=encoder, n_terms=7)
     for topic, (words, row) in enumerate(zip(candidates_of(result, 30), found, strict=True)):
         typical = result.distinct.of_row[list(result.topics[topic].representatives)]
         mean = result.embeddings[typical].mean(axis=0)[None]
@@ -144,7 +166,7 @@ def test_diverse_terms_are_those_of_mmr(result, bertopic, diversity, monkeypatch
 
 
 def test_without_an_encoder_terms_are_seen_from_the_middle(result):
-    found = topics.keywords(result, "embedding", encoder="documents", n_terms=200)
+    found = choose_keywords(result, "embedding", encoder="documents", n_terms=200)
     middle = result.embeddings.mean(axis=0, dtype=np.float64)
     for topic, row in enumerate(found):
         typical = result.distinct.of_row[list(result.topics[topic].representatives)]
@@ -162,7 +184,7 @@ def test_repeats_are_left_out():
         texts=["goal goals match", "goals goal match tax"], n_topics=1,
         settings={"encoder": "synthetic", "languages": ["en"]},
     )  # fmt: skip
-    (row,) = topics.keywords(result, encoder="documents")
+    (row,) = choose_keywords(result, "diverse", encoder="documents")
     stems = [stems_of(term, ["en"]) for term, _ in row]
     assert len(row) > 1
     assert not any(repeats(a, b) for i, a in enumerate(stems) for b in stems[:i])
@@ -170,7 +192,7 @@ def test_repeats_are_left_out():
 
 def test_encoder_of_the_fit_is_loaded_again(toy):
     lsa = et.TopicModel("lsa", random_state=0, languages=["en"]).fit(toy[0]).result_
-    found = topics.keywords(lsa, "embedding", n_terms=3)
+    found = choose_keywords(lsa, "embedding", n_terms=3)
     encoder = encoder_of_fit(lsa)
     for topic, row in enumerate(found):
         typical = lsa.distinct.of_row[list(lsa.topics[topic].representatives)]
@@ -181,15 +203,17 @@ def test_encoder_of_the_fit_is_loaded_again(toy):
 
 
 def test_no_topics_and_one_topic_that_has_no_contrast():
-    assert topics.keywords(make_result(60, 0), encoder="documents") == []
-    (row,) = topics.keywords(make_result(60, 1), "embedding", n_terms=3, encoder="documents")
+    assert choose_keywords(make_result(60, 0), "diverse", encoder="documents") == []
+    (row,) = choose_keywords(make_result(60, 1), "embedding", n_terms=3, encoder="documents")
     assert len(row) == 3 and row[0][1] > 0.5
 
 
-WRONG = each(encoder=[None, WordEncoder(3)], method=["keybert"], diversity=[1.1])
+WRONG = each(
+    encoder=[None, WordEncoder(3)], keywords=["keybert"], n_terms=[0, 2.5], diversity=[1.1]
+)
 
 
 @pytest.mark.parametrize(("name", "value"), WRONG)
 def test_bad_input(result, name, value):
     with refuses(name):
-        topics.keywords(result, **{"encoder": "documents", name: value})
+        topics.with_keywords(result, **{"encoder": "documents", name: value})

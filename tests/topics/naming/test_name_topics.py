@@ -82,7 +82,7 @@ def test_names_edit_and_record(result):
     edit = found.history[-1]
     assert edit.name == "rename" and "named by m" in edit.message
     assert edit.parameters == {
-        "labels": {str(i): name for i, name in enumerate(expected_names(result))}
+        "names": {str(i): name for i, name in enumerate(expected_names(result))}
     }
     assert edit.new_ids == (0, 1, 2, 3) and [m.topic_id for m in edit.marks] == [0, 1, 2, 3]
     assert server.n_calls == 4 and set(server.paths) == {"/v1/chat/completions"}
@@ -120,7 +120,7 @@ def test_second_run_asks_nothing(single):
         assert other.n_calls == 1
         name(single, other.url, "m2")
         name(single, other.url, request={"temperature": 1.0})
-        name(single, other.url, record="other.jsonl")
+        name(single, other.url, journal="other.jsonl")
         assert other.n_calls == 4
     assert first.topics == again.topics == third.topics
     assert "parts of 0 documents" in decision(third, "named_by_model").message
@@ -235,7 +235,7 @@ def check_only_topic_1_failed(result, found, reason):
     assert [t.is_named for t in found.topics] == [True, False, True, True]
     failed = decision(found, "not_named")
     assert failed.value == ["1"] and "1 (" in failed.message and reason in failed.message
-    assert "1" not in found.history[-1].parameters["labels"]
+    assert "1" not in found.history[-1].parameters["names"]
 
 
 def test_names_are_undressed(single):
@@ -247,7 +247,7 @@ def test_names_are_undressed(single):
         ("Trade with the U.S.", "Trade with the U.S."),
         ("Économie « verte » — 東京", "Économie « verte » — 東京"),
     ):
-        found, _ = named(single, lambda body, n, made=made: said(made), record=None)
+        found, _ = named(single, lambda body, n, made=made: said(made), journal=None)
         assert found.topics[0].name == expected
     assert not Path("names.jsonl").exists()
 

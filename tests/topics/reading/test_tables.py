@@ -82,7 +82,7 @@ def test_a_workbook_holds_all_tables_with_equal_values(result, tmp_path):
     same(sheets["terms"]["weight"], terms(result)["weight"])
     assert sheets["decisions"].iloc[0].tolist() == ["corpus", "list", '["a", 1]', "=A message."]
     assert sheets["history"]["edit"].tolist() == ["rename"]
-    assert json.loads(sheets["history"]["parameters"][0])["labels"]["0"] == "=T0"
+    assert json.loads(sheets["history"]["parameters"][0])["names"]["0"] == "=T0"
     settings = sheets["settings"].set_index(["section", "name"])["value"]
     assert json.loads(settings["settings", "range"]) == [1, 2]
     assert float(settings["seconds", "terms"]) == 0.5

@@ -1,7 +1,7 @@
-"""Scores of how well a label finds the texts of its topic.
+"""Scores of how well a name finds the texts of its topic.
 
-The score of a label is an area under the ROC curve (AUC): the probability that a text of the topic
-is nearer to the vector of the label than a text of a sibling, one of the nearest other topics. Its
+The score of a name is an area under the ROC curve (AUC): the probability that a text of the topic
+is nearer to the vector of the name than a text of a sibling, one of the nearest other topics. Its
 variance is that of DeLong, DeLong and Clarke-Pearson (1988).
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from embedtopics._utils.fitted import FittedTopics, fitted_encoder, result_of
 from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.errors import EmbedTopicsError
 from embedtopics.evaluation._bootstrap import wilson
@@ -31,40 +32,40 @@ N_SIBLINGS = 3
 MIN_TEXTS = 8
 """Minimum number of texts of a topic, and of its siblings."""
 
+WORSE = ("names_worse", "labels_worse")
+"""Decision on names that are worse than keywords, by its present and its former name."""
+
 Encode = Callable[[Sequence[str]], FloatArray]
 
 
-def score_labels(result: TopicResult, encoder: Encoder | str | None = None) -> TopicResult:
-    """Score how well the labels of topics find their texts among those of sibling topics.
+def with_name_scores(result: FittedTopics, *, encoder: Encoder | str | None = None) -> TopicResult:
+    """Score how well the names of topics find their texts among those of sibling topics.
 
-    A fit with an encoder of this package scores its labels, and an edit those that it changes if
+    A fit with an encoder of this package scores its names, and an edit those that it changes if
     the encoder is on this machine. Fits of given embeddings, or by an object of your own, have no
     scores until you call this function.
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
     encoder : Encoder, str or None
-        Encoder of the fit; by default it is loaded again.
+        Encoder of the fit; by default that of the model, or it is loaded again.
 
     Returns
     -------
     TopicResult
         The result with `name_auc` and `keywords_auc` of its topics, which `table` shows. A
-        decision lists the topics whose label is worse than their keywords.
+        decision lists the topics whose name is worse than their keywords.
 
     Raises
     ------
     InputError
         If the encoder cannot be loaded or does not match the fit.
-
-    Examples
-    --------
-    >>> named = rename(result, {0: "Elections"})  # doctest: +SKIP
-    >>> score_labels(named).topics[0].name_auc  # doctest: +SKIP
-    (0.93, 0.89, 0.96)
     """
-    model, width = encoder_of_fit(result, encoder), result.embeddings.shape[1]
+    encoder = fitted_encoder(result) if encoder is None else encoder
+    result = result_of(result)
+    model = encoder_of_fit(result, encoder)
+    width = result.embeddings.shape[1]
 
     def encode(texts: Sequence[str]) -> FloatArray:
         return encode_uncached(model, texts, width)
@@ -91,7 +92,7 @@ def rescored(result: TopicResult, before: TopicResult) -> TopicResult:
 
 
 def score_with(result: TopicResult, encode: Encode, *, only_new: bool = False) -> TopicResult:
-    """Score the labels, or those without a score, with a function that encodes texts."""
+    """Score the names, or those without a score, with a function that encodes texts."""
     scored = [
         one
         for one in _topics_with_siblings(result)
@@ -110,13 +111,13 @@ def score_with(result: TopicResult, encode: Encode, *, only_new: bool = False) -
         topics[topic.topic_id] = dataclasses.replace(
             topic, name_auc=_with_interval(*of_label), keywords_auc=float(of_keywords[0].mean())
         )
-    decisions = tuple(one for one in result.decisions if one.name != "labels_worse")
+    decisions = tuple(one for one in result.decisions if one.name not in WORSE)
     if worse := [topic for topic in topics if topic.is_name_worse]:
         named = ", ".join(f"{topic.topic_id} {topic.name!r}" for topic in worse)
-        message = "Labels that hardly find the texts of their topic, or worse than its keywords: "
+        message = "Names that hardly find the texts of their topic, or worse than its keywords: "
         message += f"{named}."
         ids = [topic.topic_id for topic in worse]
-        decisions = (*decisions, Decision("topics", "labels_worse", ids, message))
+        decisions = (*decisions, Decision("topics", WORSE[0], ids, message))
     return dataclasses.replace(result, topics=tuple(topics), decisions=decisions)
 
 

@@ -16,7 +16,7 @@ from embedtopics import topics
 from embedtopics.encoders import StaticEncoder
 from embedtopics.terms._keywords import unique_labels
 from embedtopics.topics._vectors import row_centroids
-from embedtopics.topics.naming._score_labels import (
+from embedtopics.topics.naming._name_scores import (
     MIN_TEXTS,
     N_SIBLINGS,
     N_TEXTS,
@@ -99,7 +99,7 @@ def test_names_that_were_given_stay_and_are_marked_where_they_are_worse(result):
     scored = score_with(named, encode_with(result, good))
     assert [topic.name for topic in scored.topics[:2]] == ["Zebra", "Fitting"]
     assert [topic.is_name_worse for topic in scored.topics[:3]] == [True, False, False]
-    assert scored.decisions[-1].name == "labels_worse" and scored.decisions[-1].value == [0]
+    assert scored.decisions[-1].name == "names_worse" and scored.decisions[-1].value == [0]
     table = topics.table(scored)
     assert table["name_worse"].tolist()[:3] == [True, False, False]
     assert table["name_auc"][1] == scored.topics[1].name_auc[0]
@@ -146,7 +146,7 @@ def test_edits_score_what_they_change_while_the_encoder_is_at_hand(tmp_path):
     ):
         assert None not in dict(scores(edited)) and set(scores(edited)) - set(scores(fitted))
         new = set(scores(edited)) - set(scores(fitted))
-        assert new <= set(scores(topics.score_labels(edited)))
+        assert new <= set(scores(topics.with_name_scores(edited)))
     shutil.rmtree(tmp_path / "static")
     assert None in dict(scores(topics.merge(fitted, [[0, 1]])))
 
@@ -162,7 +162,7 @@ def test_few_texts_and_single_topics_have_no_score():
 
 def test_an_encoder_is_needed(result):
     with refuses("encoder"):
-        topics.score_labels(result)
+        topics.with_name_scores(result)
 
 
 def test_a_fit_that_encodes_scores_whatever_the_order_of_the_rows():

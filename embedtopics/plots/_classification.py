@@ -400,7 +400,7 @@ def specifications(
         row["estimate"], line={"dash": "dash", "width": 1, "color": GREY}, row=1, col=1
     )
     about = f"{row['agreement']:.0%} of {row['n']} specifications agree with the main study"
-    above = panel_note(figure, 0, heading(f"{row['label']}: {row['quantity']}", about, 70))
+    above = panel_note(figure, 0, heading(f"{row['topic_name']}: {row['quantity']}", about, 70))
     missing = int(row["n"] - row["n_matched"])
     below = note(
         f"{missing} without such a topic" if missing else "", 1, 0, across="right", up="top"

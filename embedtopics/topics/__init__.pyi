@@ -2,6 +2,7 @@ from . import results as results
 from ._evaluation import evaluate as evaluate
 from ._inspection import inspect as inspect
 from ._levels import levels as levels
+from ._plan import run_plan as run_plan
 from ._propagation import assign as assign
 from ._resolution import recluster as recluster
 from ._resolution import with_stability as with_stability

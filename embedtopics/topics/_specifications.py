@@ -1,4 +1,4 @@
-"""A question over all reasonable choices: encoders, numbers of topics, seeds, words, truncation."""
+"""A question over all reasonable choices of encoders, numbers of topics, seeds and words."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from embedtopics._utils.checks import checked_choice, is_number
 from embedtopics._utils.display import progress_bar
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._corpus import Corpus, as_corpus
 from embedtopics.encoders._registry import resolve_encoder
@@ -50,12 +51,12 @@ def specifications(
     encoders: Sequence[Any] = (None,),
     n_topics: Sequence[int | str] = ("auto",),
     *,
-    seeds: Sequence[int] = (0,),
+    random_states: Sequence[int] = (0,),
     words: Sequence[Any] = ("auto",),
-    truncation: Sequence[str] = ("auto",),
+    long_texts: Sequence[str] = ("auto",),
     question: str | Callable[[TopicResult], Any] = "shares",
     topics: Sequence[int | str] | None = None,
-    main: TopicResult | None = None,
+    main: FittedTopics | None = None,
     model: TopicModel | None = None,
     show_progress: bool | None = None,
 ) -> Specifications:
@@ -71,11 +72,11 @@ def specifications(
     corpus : Corpus, or what `Corpus` takes
     encoders : sequence of str or objects with ``encode(texts)``
     n_topics : sequence of int or {"auto", "fine", "coarse"}
-    seeds : sequence of int
-        Values of `random_state`.
+    random_states : sequence of int
+        Values of `random_state` of `TopicModel`.
     words : sequence
         Values of `words` of `TopicModel`, such as "auto" and "lemmas".
-    truncation : sequence of {"auto", "truncate", "chunk"}
+    long_texts : sequence of {"auto", "truncate", "chunk"}
         How checkpoints read long texts, see `SentenceEncoder`.
     question : str or function
         "shares"; "effects(date, party)", or a formula, "effects(~ date * party)"; "trends(year)",
@@ -84,7 +85,7 @@ def specifications(
         name. A number can be (estimate, low, high).
     topics : sequence of int or str, optional
         Topics of the main study to ask about, by default all.
-    main : TopicResult, optional
+    main : TopicResult or fitted TopicModel, optional
         The main study, a result of the same texts; by default the first specification.
     model : TopicModel, optional
         The other parameters of the fits.
@@ -113,10 +114,30 @@ def specifications(
     Steegen et al. (2016), "Increasing transparency through a multiverse analysis"; Simonsohn,
     Simmons and Nelson (2020), "Specification curve analysis"; Lipovetsky and Conklin (2001),
     "Analysis of regression in game theory approach".
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> corpus = et.Corpus("embedtopics:demo", limit=120)
+    >>> answers = et.topics.specifications(corpus, ["tfidf"], [4, 5], question="shares")
+    >>> answers.choices[["encoder", "n_topics", "n_fitted"]]
+      encoder  n_topics  n_fitted
+    0   tfidf         4         4
+    1   tfidf         5         5
     """
     corpus = as_corpus(corpus)
-    lists = {"encoder": encoders, "n_topics": n_topics, "seed": seeds, "words": words}
-    choices = _checked({**lists, "truncation": truncation})
+    study = None
+    if main is not None:
+        study = result_of(main, "main")
+    choices = _checked(
+        {
+            "encoder": encoders,
+            "n_topics": n_topics,
+            "random_state": random_states,
+            "words": words,
+            "long_texts": long_texts,
+        }
+    )
     ask = _question(question)
     base = TopicModel(show_progress=False) if model is None else clone(model)
     rows = []
@@ -125,28 +146,28 @@ def specifications(
 
     with progress_bar(total=n, unit="fit", description="specify", show=show_progress) as bar:
         for names, result in _fits(corpus, choices, base, is_whole=callable(question)):
-            if main is None:
-                main = result
-            ids = [*range(main.n_topics)]
+            if study is None:
+                study = result
+            ids = [*range(study.n_topics)]
             if topics is not None:
-                ids = checked_topic_ids(main, topics)
-            if not np.array_equal(main.distinct.hashes, result.distinct.hashes):
-                raise InputError("main", "a result of the same texts", main)
+                ids = checked_topic_ids(study, topics)
+            if not np.array_equal(study.distinct.hashes, result.distinct.hashes):
+                raise InputError("main", "a result of the same texts", study)
 
-            match = Match.of(main, result)
+            match = Match.of(study, result)
             rows.append((*names, result.n_topics, result.coverage, match.unmatched(result)))
             answers.append((match, {answer[:2]: answer[2:] for answer in ask(result, match, ids)}))
             bar.update()
 
-    assert main is not None
-    in_main = {answer[:2]: answer[2:] for answer in ask(main, Match.of(main, main), ids)}
+    assert study is not None
+    in_main = {answer[:2]: answer[2:] for answer in ask(study, Match.of(study, study), ids)}
     if not in_main:
         raise InputError("question", "one with an answer: a number, or numbers by topic", question)
 
     table = pd.DataFrame(rows, columns=[*CHOICES, "n_fitted", "coverage", "unmatched"])
-    estimates = _estimates(table, main, in_main, answers, is_share=question == "shares")
+    estimates = _estimates(table, study, in_main, answers, is_share=question == "shares")
     text = question if isinstance(question, str) else getattr(question, "__name__", "question")
-    return Specifications(table, estimates, _summary(table, estimates, in_main), text, main)
+    return Specifications(table, estimates, _summary(table, estimates, in_main), text, study)
 
 
 def _checked(choices: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -156,16 +177,16 @@ def _checked(choices: Mapping[str, Any]) -> dict[str, list[Any]]:
         for name, values in choices.items()
     }
     for name, values in lists.items():
-        parameter = {"encoder": "encoders", "seed": "seeds"}.get(name, name)
+        parameter = {"encoder": "encoders", "random_state": "random_states"}.get(name, name)
         if not values:
             raise InputError(parameter, "a list with at least one choice", values)
     for value in lists["n_topics"]:
         Resolution(value)
-    for value in lists["truncation"]:
-        checked_choice(value, "truncation", LONG_TEXTS)
+    for value in lists["long_texts"]:
+        checked_choice(value, "long_texts", LONG_TEXTS)
         if value != "auto" and not all(isinstance(one, str | None) for one in lists["encoder"]):
             expected = '"auto" for encoders that are objects, which have their own'
-            raise InputError("truncation", expected, value)
+            raise InputError("long_texts", expected, value)
     return lists
 
 
@@ -192,19 +213,19 @@ def _fits(
     cut = recut if is_whole else _recut
     texts = corpus.document_texts()
 
-    for encoder, truncation in product(choices["encoder"], choices["truncation"]):
-        options = {} if truncation == "auto" else {"long_texts": truncation}
+    for encoder, reading in product(choices["encoder"], choices["long_texts"]):
+        options = {} if reading == "auto" else {"long_texts": reading}
         resolved = resolve_encoder(encoder or "all-MiniLM-L6-v2", cached=True, **options)
         learned = texts_to_learn(texts, corpus.distinct().weights)
         once = _Once(resolved.fitted_to(learned).reading_to_ends(texts))
         name = encoder if isinstance(encoder, str) else resolved.name
         before: ClusterTree | None = None
 
-        for seed, words in product(choices["seed"], choices["words"]):
+        for seed, words in product(choices["random_state"], choices["words"]):
             first, *others = choices["n_topics"]
             fresh = clone(model).set_params(random_state=seed, words=words, n_topics=first)
             fitted = fresh.set_params(encoder=once).fit(corpus).result_
-            yield (name, first, seed, str(words), truncation), fitted
+            yield (name, first, seed, str(words), reading), fitted
             clusters: Any = clusters_of(fitted) if others else None
             if before is not None:  # fits that differ in words alone start from the same groups
                 clusters = clusters.sharing(before)
@@ -215,7 +236,7 @@ def _fits(
                     result = cut(fitted, clusters, number)
                 except NotEnoughTopics as error:
                     result = cut(fitted, clusters, error.best.n_informative)
-                yield (name, number, seed, str(words), truncation), result
+                yield (name, number, seed, str(words), reading), result
 
 
 def _recut(result: TopicResult, clusters: ClusterTree, n_topics: int | str) -> TopicResult:
@@ -383,17 +404,18 @@ def _estimates(
         for key, (value, low, high) in in_main.items():
             one = found.get(key, (nan, nan, nan))
             ids: tuple[int, ...] = ()
-            overlap, label = nan, "(all texts)"
+            overlap, topic_name = nan, "(all texts)"
             if key[0] != NOISE:
                 ids = tuple(np.flatnonzero(match.topic[:-1] == key[0]).tolist())
-                overlap, label = float(match.overlap[key[0]]), main.topics[key[0]].name
+                overlap = float(match.overlap[key[0]])
+                topic_name = main.topics[key[0]].name
             agrees = not np.isnan(one[0])
             if agrees and is_share:
                 agrees = one[1] <= high and low <= one[2]
             elif agrees:
                 agrees = _conclusion(*one) == _conclusion(value, low, high)
-            rows.append((place, key[0], label, key[1], *one, ids, overlap, agrees))
-    columns = ["specification", "topic", "label", "quantity", "estimate", "low", "high"]
+            rows.append((place, key[0], topic_name, key[1], *one, ids, overlap, agrees))
+    columns = ["specification", "topic", "topic_name", "quantity", "estimate", "low", "high"]
     frame = pd.DataFrame(rows, columns=[*columns, "matched", "overlap", "agrees"])
     return frame.join(table[list(CHOICES)], on="specification")
 
@@ -410,10 +432,10 @@ def _summary(
         variance = variance_by_choice(values, frame[list(CHOICES)])
         spread = [f(there) if len(there) else nan for f in (np.median, np.min, np.max)]
         same_sign = float((np.sign(there) == np.sign(value)).sum() / len(table))
-        main = (topic, frame["label"].iloc[0], quantity, value, low, high)
+        main = (topic, frame["topic_name"].iloc[0], quantity, value, low, high)
         of_all = (*spread, len(table), len(there), same_sign, float(frame["agrees"].mean()))
         rows.append((*main, _conclusion(value, low, high), *of_all, *variance.values()))
-    columns = ["topic", "label", "quantity", "estimate", "low", "high", "conclusion", "median"]
+    columns = ["topic", "topic_name", "quantity", "estimate", "low", "high", "conclusion", "median"]
     columns += ["lowest", "highest", "n", "n_matched", "same_sign", "agreement"]
     by_choice = [f"by_{choice}" for choice in CHOICES]
     return pd.DataFrame(rows, columns=[*columns, *by_choice])

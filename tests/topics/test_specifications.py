@@ -123,10 +123,10 @@ def test_variance_by_choice_by_hand():
     [
         ({"encoders": []}, "encoders", "at least one choice"),
         ({"n_topics": [0]}, "n_topics", "an integer from 1 up"),
-        ({"truncation": ["never"]}, "truncation", "'truncate'"),
+        ({"long_texts": ["never"]}, "long_texts", "'truncate'"),
         (
-            {"encoders": [et.encoders.TfidfEncoder()], "truncation": ["chunk"]},
-            "truncation",
+            {"encoders": [et.encoders.TfidfEncoder()], "long_texts": ["chunk"]},
+            "long_texts",
             "objects",
         ),
         ({"words": ["verbs"]}, "words", ""),

@@ -9,6 +9,7 @@ from embedtopics.topics.results._growing import Extension, SampleFit
 from embedtopics.topics.results._hierarchy import TopicHierarchy
 from embedtopics.topics.results._inspection import Inspection
 from embedtopics.topics.results._mixture import Mixture
+from embedtopics.topics.results._plan import PlanResult
 from embedtopics.topics.results._result import TopicResult
 from embedtopics.topics.results._specifications import CHOICES as CHOICES
 from embedtopics.topics.results._specifications import Specifications
@@ -26,6 +27,7 @@ __all__ = [
     "Extension",
     "Inspection",
     "Mixture",
+    "PlanResult",
     "Reason",
     "SampleFit",
     "Specifications",

@@ -10,7 +10,7 @@ import pandas as pd
 from embedtopics._utils.display import Displayed, spell_count
 from embedtopics.topics.results._result import TopicResult
 
-CHOICES = ("encoder", "n_topics", "seed", "words", "truncation")
+CHOICES = ("encoder", "n_topics", "random_state", "words", "long_texts")
 """Columns of the choices of a specification."""
 
 
@@ -21,11 +21,11 @@ class Specifications(Displayed):
     Parameters
     ----------
     choices : DataFrame
-        A row for each specification: encoder, n_topics, seed, words, truncation; n_fitted (topics);
-        coverage; unmatched (names of topics that match none of the main study).
+        A row for each specification: encoder, n_topics, random_state, words, long_texts; n_fitted
+        (topics); coverage; unmatched (names of topics that match none of the main study).
     estimates : DataFrame
         A row for each specification and quantity: topic (of the main study; -1 for all texts),
-        label, quantity, estimate, low, high (95 % interval), matched (ids of the topics here),
+        topic_name, quantity, estimate, low, high (95 % interval), matched (ids of the topics here),
         overlap (Jaccard), agrees (the same conclusion as the main study), and the choices.
     summary : DataFrame
         A row for each quantity: estimate, low, high and conclusion of the main study; median,
@@ -65,7 +65,9 @@ class Specifications(Displayed):
         def number(value: float) -> str:
             return f"{value if is_function else 100 * value:.3g}"
 
-        about = row["label"] if row["topic"] < 0 else f"topic {row['topic']} ({row['label']})"
+        about = row["topic_name"]
+        if row["topic"] >= 0:
+            about = f"topic {row['topic']} ({about})"
         text = f"{about}, {row['quantity']}: {number(row['estimate'])}"
         text += "" if is_function else " points" if row["quantity"] != "share" else " %"
         if not np.isnan(row["low"]):

@@ -54,7 +54,7 @@ def _senses(model: str = MODEL) -> tuple[HiddenStates, pd.DataFrame]:
     table = table.groupby("word", group_keys=False).apply(
         lambda one: one.assign(word=one.name).sample(min(len(one), USES_OF_WORD), random_state=0)
     )
-    states = et.probing.hidden_states(list(table["text"].str.split()), model)
+    states = et.probing.hidden_states(model, list(table["text"].str.split()))
     begins = np.searchsorted(states.of_text, np.arange(len(table)))
     table["row"] = begins + table["index"].to_numpy()
     return states, table[~states.missing[table["row"]]].reset_index(drop=True)
@@ -87,7 +87,7 @@ def _pairs(model: str) -> tuple[HiddenStates, pd.DataFrame]:
     parts = {part: _rows(f"wic/{part}.jsonl.gz") for part in ("dev", "test")}
     table = pd.concat(parts, names=["part"]).reset_index("part", drop=False)
     texts = [text.split() for side in (1, 2) for text in table[f"sentence{side}"]]
-    states = et.probing.hidden_states(texts, model)
+    states = et.probing.hidden_states(model, texts)
     begins = np.searchsorted(states.of_text, np.arange(len(texts))).reshape(2, -1)
     for side in (1, 2):
         table[f"row{side}"] = begins[side - 1] + table[f"index{side}"].astype(int).to_numpy()

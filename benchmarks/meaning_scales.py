@@ -173,7 +173,9 @@ def stance() -> dict[str, Any]:
     seeds = [occurring(frame["speech"], side) for side in (FOR, AGAINST)]
     scale = et.probing.Scale(*seeds, encoder="multilingual-e5-small", layer=None)
     positions = scale.fit(et.Corpus(frame, text="speech")).positions_
-    groups = positions.by("speaker_group").to_frame()[["group", "n", "estimate", "low", "high"]]
+    groups = et.inference.shares(positions, "speaker_group").to_frame()[
+        ["group", "n", "estimate", "low", "high"]
+    ]
     shares = frame.assign(y=y).groupby("speaker_group")["y"].mean()
     groups["for"] = groups["group"].map(shares)
     large = groups[groups["n"] >= 10]
@@ -193,7 +195,11 @@ def east_and_west() -> dict[str, Any]:
         few = passages.take(np.sort(rows.groupby("speech").head(per_speech).index.to_numpy()))
         seeds = [occurring(few.texts, side) for side in (FREE, SOCIALIST)]
         scale = et.probing.Scale(*seeds, layer=layer).fit(few)
-        table = scale.positions_.by("country", units="year").to_frame().sort_values("estimate")
+        table = (
+            et.inference.shares(scale.positions_.measurement(units="year"), "country")
+            .to_frame()
+            .sort_values("estimate")
+        )
         is_west = table["group"].isin(WEST)
         counted = count_seeds(list(few.texts), seeds)
         by_count = pd.Series(counted).groupby(few.metadata["country"].to_numpy()).mean()

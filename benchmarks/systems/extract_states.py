@@ -29,9 +29,9 @@ def _states(job: dict[str, Any]) -> dict[str, Any]:
     from embedtopics import probing
 
     sentences = [tuple(words) for words in job["sentences"]]
-    probing.hidden_states(sentences[:8], job["encoder"])  # what is loaded once is not timed
+    probing.hidden_states(job["encoder"], sentences[:8])  # what is loaded once is not timed
     began = time.perf_counter()
-    states = probing.hidden_states(sentences, job["encoder"], out=job["out"], show_progress=False)
+    states = probing.hidden_states(job["encoder"], sentences, out=job["out"], show_progress=False)
     seconds = time.perf_counter() - began
     on_disk = sum(path.stat().st_size for path in Path(job["out"]).rglob("*") if path.is_file())
     return {
@@ -102,7 +102,7 @@ def _compare(job: dict[str, Any]) -> dict[str, Any]:
 
     uses = _uses(job)
     sentences = [tuple(words) for words, _ in uses]
-    probing.hidden_states(sentences[:8], job["encoder"])
+    probing.hidden_states(job["encoder"], sentences[:8])
     began = time.perf_counter()
     states = probing.hidden_states(
         sentences, job["encoder"], layers=[job["layer"]], show_progress=False

@@ -29,13 +29,13 @@ def main() -> None:
     if quick:
         task = _some(task, 40)
     began = time.perf_counter()
-    states = probing.hidden_states(task, encoder, show_progress=False)
+    states = probing.hidden_states(encoder, task, show_progress=False)
     extracted = time.perf_counter()
     found = probing.probe(states, task, control=True, show_progress=False)
     probed = time.perf_counter()
     scores = list(found)
-    random = probing.random_states(task, encoder, show_progress=False)
-    mixed = probing.probe(states, task, random_states=random, mix=True, show_progress=False)
+    random = probing.hidden_states(encoder, task, random_weights=True, show_progress=False)
+    mixed = probing.probe(states, task, baseline=random, mix=True, show_progress=False)
     more = ("random model", "scalar mix")
     scores += [one for one in mixed if one.what in more]
     print(json.dumps({

@@ -57,16 +57,15 @@ def probe(
     if out is not None:  # refused before the work
         check_output_folder(out, KIND)
     probe_task = _task(file, test, task, random_state)
-    states, controls = probing.hidden_states(probe_task, encoder), None
+    states = probing.hidden_states(encoder, probe_task)
+    baseline = None
     if random:
-        controls = probing.random_states(probe_task, encoder, random_state=random_state)
-    if probe_task.unit == "text":
-        states = probing.pooled(states)
-        controls = probing.pooled(controls) if controls else None
+        baseline = probing.hidden_states(
+            encoder, probe_task, random_weights=True, random_state=random_state
+        )
     scores = probing.probe(
-        states, probe_task, control=control, random_states=controls, mix=mix,
-        random_state=random_state,
-    )  # fmt: skip
+        states, probe_task, control=control, baseline=baseline, mix=mix, random_state=random_state
+    )
     if out is not None:
         settings = {
             "file": str(file), "test": None if test is None else str(test), "task": task,

@@ -2,4 +2,11 @@
 
 from embedtopics._utils.public import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+MOVED = {
+    "neighbors": "et.probing.word_neighbors",
+    "pooled": "states.pooled()",
+    "random_states": "et.probing.hidden_states(encoder, texts, random_weights=True)",
+}
+"""Former public names, and what to use now."""
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__, MOVED)

@@ -1,8 +1,6 @@
 from . import results as results
 from ._contextualization import contextualization as contextualization
 from ._extract import hidden_states as hidden_states
-from ._extract import random_states as random_states
-from ._layers import pooled as pooled
 from ._scale import Scale as Scale
 from ._tasks import sentence_task as sentence_task
 from ._tasks import text_task as text_task
@@ -11,6 +9,6 @@ from ._treebanks import read_conllu as read_conllu
 from ._treebanks import read_token_table as read_token_table
 from .probes._probe import probe as probe
 from .words._regression import regress_uses as regress_uses
-from .words._uses import neighbors as neighbors
 from .words._uses import sense_separation as sense_separation
 from .words._uses import word_map as word_map
+from .words._uses import word_neighbors as word_neighbors

@@ -38,10 +38,11 @@ from embedtopics._utils.folders import (
     write_manifest,
 )
 from embedtopics.encoders._base import load_error, readable, require_torch
+from embedtopics.encoders._foreign import can_encode
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._checkpoint import Recipe
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
-from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, load_vocabulary
+from embedtopics.encoders.sentence._loading import load_vocabulary
 from embedtopics.encoders.sentence._running import (
     TOKENS_ON_CPU,
     has_gpu,
@@ -228,13 +229,15 @@ def _pool_batch(
 
 
 def hidden_states(
+    encoder: Any,
     texts: Any,
-    encoder: Any = DEFAULT_MODEL,
     *,
     layers: Layers = "all",
     words: bool = True,
+    random_weights: bool = False,
     out: str | os.PathLike[str] | None = None,
     dtype: str = "float16",
+    random_state: int = 0,
     show_progress: bool | None = None,
 ) -> HiddenStates:
     """Return the vectors of all words of texts at all layers of an encoder.
@@ -244,23 +247,30 @@ def hidden_states(
 
     Parameters
     ----------
+    encoder : str, path or SentenceEncoder
+        Name or folder of a checkpoint of a transformer, such as a BERT. Texts longer than its
+        maximum length are read in overlapping windows; each token takes its vector from the window
+        in which the shorter side of its context is longest.
     texts : sequence of str, sequence of sequences of str, or ProbeTask
         Whole texts, or lists of words. A rule splits whole texts into words: letters with their
         marks and apostrophes, numbers, and single punctuation marks. The encoder reads lists of
         words with single spaces between them. A list of words, or a text of a task, is one
         sentence.
-    encoder : str, path or SentenceEncoder
-        Name or folder of a checkpoint of a transformer, such as a BERT. Texts longer than its
-        maximum length are read in overlapping windows; each token takes its vector from the window
-        in which the shorter side of its context is longest.
     layers : int, sequence of int, "all" or "last N"
         0 is the embedding layer; negative numbers count from the last.
     words : bool
         Whether the units are words, with the mean vector of their tokens, or the tokens of the
         encoder.
+    random_weights : bool
+        Whether to draw the weights anew, as before training: an encoder with the same architecture
+        and vocabulary. Pass these states to `probe` as `baseline`. Their scores show how well the
+        task can be solved without any training of the encoder (Zhang & Bowman 2018; Conneau et al.
+        2018).
     out : path, optional
         Folder for the result; by default a temporary one, removed with the result.
     dtype : {"float16", "float32"}
+    random_state : int
+        Seed of random weights.
     show_progress : bool, optional
         None shows a bar in terminals and notebooks.
 
@@ -283,16 +293,40 @@ def hidden_states(
     A token belongs to the word that has most of its characters. A word without a token, such as a
     zero-width space, has vectors of zeros and is `missing`. Before rounding to float16, vectors
     equal those of transformers for the text alone to 1e-5.
-
-    Examples
-    --------
-    >>> states = hidden_states(["They play chess.", "A play in two acts."])  # doctest: +SKIP
-    >>> [word for word in states.words if word == "play"], states.layers  # doctest: +SKIP
-    (['play', 'play'], (0, 1, 2, 3, 4, 5, 6))
     """
     checked_choice(dtype, "dtype", ("float16", "float32"))
+    _refuse_swapped(encoder, texts)
     reading = read_texts(texts)
-    recipe = transformer_of(encoder).recipe
+    if not random_weights:
+        return _read_layers(
+            transformer_of(encoder), reading, layers, words, out, dtype, show_progress
+        )
+    with random_model(encoder, random_state) as model:
+        return _read_layers(model, reading, layers, words, out, dtype, show_progress)
+
+
+def _refuse_swapped(encoder: Any, texts: Any) -> None:
+    """Refuse texts as the first argument, or an encoder as the second."""
+    is_encoder = isinstance(encoder, str | os.PathLike) or can_encode(encoder)
+    if is_encoder and not can_encode(texts):
+        return
+    parameter, value = ("texts", texts) if is_encoder else ("encoder", encoder)
+    expected = "a list of texts" if is_encoder else "an encoder, or the name or folder of one"
+    remedy = "call et.probing.hidden_states(encoder, texts)"
+    raise InputError(parameter, expected, remedy=remedy, found=f"a {type(value).__name__}")
+
+
+def _read_layers(
+    encoder: SentenceEncoder,
+    reading: Reading,
+    layers: Layers,
+    words: bool,
+    out: str | os.PathLike[str] | None,
+    dtype: str,
+    show_progress: bool | None,
+) -> HiddenStates:
+    """Return the states of a transformer, from the folder `out` if it holds them already."""
+    recipe = encoder.recipe
     contents = (recipe.checkpoint.contents, recipe.checkpoint.lower_case)
     description = {
         "weights": hashlib.sha256(repr(contents).encode()).hexdigest(),
@@ -324,36 +358,6 @@ def hidden_states(
         empty, shape = _extract(reading, recipe, layers, description, fresh, show_progress)
         write_store(fresh, empty, description)
     return replace(empty, vectors=map_vectors(out, empty.layers, shape, dtype))
-
-
-def random_states(
-    texts: Any, encoder: Any = DEFAULT_MODEL, *, random_state: int = 0, **options: Any
-) -> HiddenStates:
-    """Return hidden states of an encoder with the same architecture and random weights.
-
-    Pass them to `probe` as `random_states`. Their scores show how well the task can be solved
-    without any training of the encoder (Zhang & Bowman 2018; Conneau et al. 2018).
-
-    Parameters
-    ----------
-    texts, encoder
-        As for `hidden_states`.
-    random_state : int
-        Seed of the weights, which are initialized as before training.
-    **options
-        As for `hidden_states`.
-
-    Returns
-    -------
-    HiddenStates
-
-    Raises
-    ------
-    InputError, ModelLoadError
-        As `hidden_states`.
-    """
-    with random_model(encoder, random_state) as model:
-        return hidden_states(texts, model, **options)
 
 
 def _open_same(out: Path, layers: Layers, description: dict[str, Any]) -> HiddenStates:

@@ -82,29 +82,19 @@ def open_space(states: HiddenStates, layer: int) -> Space:
     return Space(layer if layer >= 0 else states.layers[-1] + 1 + layer, vectors)
 
 
-def pooled(states: HiddenStates) -> HiddenStates:
-    """Return the mean vector of the words of each text at every layer.
+def check_states(states: Any, parameter: str = "states") -> None:
+    """Refuse what are no hidden states, such as texts or an encoder."""
+    if not isinstance(states, HiddenStates):
+        remedy = "call et.probing.hidden_states(encoder, texts) first"
+        raise InputError(
+            parameter, "HiddenStates", remedy=remedy, found=f"a {type(states).__name__}"
+        )
 
-    Missing words are left out of the mean. The vectors are read in blocks.
 
-    Parameters
-    ----------
-    states : HiddenStates
-        States of words or tokens.
-
-    Returns
-    -------
-    HiddenStates
-        With the unit "text" and one row per text; a text without words is missing. Vectors are
-        float32 and in memory; `n_pieces` counts the words behind each mean.
-
-    Raises
-    ------
-    InputError
-        If the states already have one vector per text.
-    """
+def pool_texts(states: HiddenStates) -> HiddenStates:
+    """Return the mean vectors of the words of each text; see `HiddenStates.pooled`."""
     if states.unit == "text":
-        raise InputError("states", "of words or tokens", found="those of texts")
+        raise InputError("states", "states of words or tokens", found="states of texts")
     n = len(states.texts)
     of_text = np.arange(n, dtype=np.int32)
     n_pieces = np.bincount(states.of_text[~states.missing], minlength=n).astype(np.int32)

@@ -24,7 +24,7 @@ from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
 from embedtopics.errors import InputError
 from embedtopics.probing._extract import hidden_states
-from embedtopics.probing._layers import layer_numbers, pooled
+from embedtopics.probing._layers import layer_numbers
 from embedtopics.probing._plan import word_spans
 from embedtopics.probing.results import Positions, intervals
 from embedtopics.probing.words._uses import similar_words, word_key
@@ -60,7 +60,7 @@ class _AxisReading:
         self.key, self.encoder, self.shown = key, encoder, shown
         self.layer: Any = None
         if layer is not None and (is_whole(layer) or encoder.transformer is not None):
-            layers = hidden_states(["-"], encoder, show_progress=False).layers
+            layers = hidden_states(encoder, ["-"], show_progress=False).layers
             middle = round(DEPTH * layers[-1])
             self.layer = layer_numbers(middle if layer == "middle" else layer, layers)[0]
         spans = (text[begin:end] for text in texts for begin, end in word_spans(text))
@@ -95,8 +95,8 @@ class _AxisReading:
         means, sizes, sums = [], [], np.zeros(0)
         for begin in range(0, len(texts), TEXTS_AT_ONCE):
             some, layer = list(texts[begin : begin + TEXTS_AT_ONCE]), self.layer
-            states = hidden_states(some, self.encoder, layers=layer, show_progress=self.shown)
-            of_texts, vectors = pooled(states), states.vectors[0]
+            states = hidden_states(self.encoder, some, layers=layer, show_progress=self.shown)
+            of_texts, vectors = states.pooled(), states.vectors[0]
             means.append(of_texts.vectors[0].astype(np.float64))
             sizes.append(of_texts.n_pieces)
             place = np.array([places.get(word_key(word), -1) for word in states.words])
@@ -219,20 +219,23 @@ class Scale(BaseEstimator):  # type: ignore[misc]
         X : Corpus, or what `Corpus` takes
             Texts; cut long ones first, with `Corpus.passages`. A second fit to the same texts with
             other seeds, after `set_params`, does not read them again.
-        y : array_like of shape (n_rows,), or encoder
-            Scores of the rows, NaN for rows without one; or the encoder of this fit.
+        y : array_like of shape (n_rows,), optional
+            Scores of the rows, NaN for rows without one.
 
         Raises
         ------
         InputError
             If there is no text, a side has no seed, or a seed is on both sides or in no text.
         """
-        is_encoder = isinstance(y, str | os.PathLike) or can_encode(y)
-        encoder, scores = (y, None) if is_encoder else (self.encoder, y)
+        if isinstance(y, str | os.PathLike) or can_encode(y):
+            expected = "one score for each row, or None for seeds"
+            remedy = "name the encoder in the constructor: et.probing.Scale(..., encoder=encoder)"
+            raise InputError("y", expected, remedy=remedy, found="an encoder or a name")
+
         corpus, rng = as_corpus(X), np.random.default_rng(resolve_seed(self.random_state))
         require_text(corpus)
-        seeds, texts = self._checked_seeds(scores), list(corpus.document_texts())
-        opened = resolve_encoder(encoder).fitted_to(texts)
+        seeds, texts = self._checked_seeds(y), list(corpus.document_texts())
+        opened = resolve_encoder(self.encoder).fitted_to(texts)
         key = (opened.fingerprint or id(opened), self.layer, corpus.distinct().hashes.tobytes())
         if getattr(self, "_reading", None) is None or self._reading.key != key:
             self._reading: _AxisReading = _AxisReading(
@@ -242,10 +245,10 @@ class Scale(BaseEstimator):  # type: ignore[misc]
         words = [*reading.frequent, *_rare_seeds(seeds, reading)]
         vectors = reading.of_words(words)
         with one_blas_thread():
-            if scores is None:
+            if y is None:
                 self._fit_seeds(seeds, dict(zip(words, vectors, strict=True)), rng)
             else:
-                self._fit_scores(scores, corpus, rng)
+                self._fit_scores(y, corpus, rng)
             self.positions_ = self._positions(corpus, reading.texts)
             places = self._place(vectors)
             low, high = intervals(places[:, 0], places[:, 1:], self.df_)

@@ -20,7 +20,6 @@ from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     from embedtopics.inference import Measurement
-    from embedtopics.inference.results import MeasuredShares
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,6 +106,26 @@ class HiddenStates(Displayed):
         """Return the rows of one text's units."""
         begin, end = np.searchsorted(self.of_text, [text, text + 1])
         return slice(int(begin), int(end))
+
+    def pooled(self) -> "HiddenStates":
+        """Return the mean vector of the words of each text at every layer.
+
+        Missing words are left out of the mean. The vectors are read in blocks.
+
+        Returns
+        -------
+        HiddenStates
+            With the unit "text" and one row per text; a text without words is missing. Vectors are
+            float32 and in memory; `n_pieces` counts the words of each mean.
+
+        Raises
+        ------
+        InputError
+            If the states already have one vector per text.
+        """
+        from embedtopics.probing._layers import pool_texts
+
+        return pool_texts(self)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per unit: text, word and position."""
@@ -463,26 +482,6 @@ class Positions(Displayed):
         corpus = Corpus(list(self.corpus.texts), ids=list(self.corpus.ids), metadata=metadata)
         return replace(self, corpus=corpus, values=centered[:, 0], draws=centered[:, 1:])
 
-    def by(
-        self, by: str | list[str], *, units: str | None = None, every: str = "month"
-    ) -> "MeasuredShares":
-        """Return the mean position of each group, with intervals over both seeds and units.
-
-        Parameters
-        ----------
-        by, every
-            Columns, and periods of dates, as for `inference.shares`.
-        units : str, optional
-            Column of the units that are independent, such as "speaker"; by default the rows.
-
-        Returns
-        -------
-        MeasuredShares
-        """
-        from embedtopics.inference import shares
-
-        return shares(self.to_measurement(units=units), by=by, every=every)
-
     def agreement(self, other: "Positions") -> Estimate:
         """Compare with the positions of the same texts by other seeds or by another encoder.
 
@@ -524,8 +523,19 @@ class Positions(Displayed):
             bounds=bounds,
         )
 
-    def to_measurement(self, gold: Any = None, **options: Any) -> "Measurement":
+    def measurement(
+        self,
+        gold: Any = None,
+        *,
+        sampling: str | None = None,
+        probability: Any = None,
+        strata: Any = None,
+        units: Any = None,
+        name: str = "position",
+    ) -> "Measurement":
         """Return the positions as a variable for `inference.shares` and `inference.regress`.
+
+        These functions take the positions themselves too: ``et.inference.shares(positions, by)``.
 
         Parameters
         ----------
@@ -533,9 +543,13 @@ class Positions(Displayed):
             Positions that people gave to a random sample, NaN for the other rows. The positions
             then are predictions, whose errors are corrected. Without gold, positions count as the
             truth, and the choice of the seeds adds to the errors.
-        **options
-            `name` (by default "position"), `units`, and with gold `sampling`, `strata`,
-            `probability`; see `inference.Measurement`.
+        sampling, probability, strata : optional
+            With `gold`: how its rows were drawn; see `inference.Measurement`. The last two are
+            columns, or have a value for each row.
+        units : str or sequence, optional
+            Units that are independent, such as the column "speaker"; by default the rows.
+        name : str
+            Name of the variable in formulas.
 
         Returns
         -------
@@ -549,17 +563,16 @@ class Positions(Displayed):
         rows = np.flatnonzero(~np.isnan(self.values))
         values = self.values[rows]
         data = self.corpus.metadata.iloc[rows]
-        options = {"name": "position", "data": data, "kind": "number"} | options
-        for key in ("units", "strata", "probability"):
-            if isinstance(options.get(key), str):
-                options[key] = data[options[key]]
-            elif options.get(key) is not None:
-                aligned = align_values(options[key], self.corpus, key)
-                options[key] = np.asarray(aligned)[rows]
+        options: dict[str, Any] = {"name": name, "data": data, "kind": "number"}
+        for key, value in {"units": units, "strata": strata, "probability": probability}.items():
+            if isinstance(value, str):
+                options[key] = data[value]
+            elif value is not None:
+                options[key] = np.asarray(align_values(value, self.corpus, key))[rows]
 
         # With gold positions, ours are predictions of them.
         if gold is not None:
-            return Measurement(np.asarray(gold)[rows], values, **options)
+            return Measurement(np.asarray(gold)[rows], values, sampling=sampling, **options)
 
         # Without, ours are the truth, up to the choice of the seeds. `regress` takes the draws as
         # normal; few seeds call for Student's t, whose 95 % interval is wider.

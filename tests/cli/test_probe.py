@@ -47,7 +47,7 @@ def test_prints_and_writes_what_the_functions_return(tiny_bert, files, tmp_path)
     banks = {name: probing.read_token_table(path)
              for name, path in zip(("train", "test"), files, strict=True)}  # fmt: skip
     task = probing.token_task(banks, "upos")
-    states = probing.hidden_states(task, tiny_bert)
+    states = probing.hidden_states(tiny_bert, task)
     scores = probing.probe(states, task, control=True)
     found = pd.read_csv(out / "scores.csv", keep_default_na=True)
     expected = scores.to_frame().merge(

@@ -123,7 +123,7 @@ def test_classification(encoder, toy, tmp_path):
 @every
 def test_probing_takes_transformers_alone(encoder):
     with refuses("encoder"):
-        hidden_states(["a text"], encoder)
+        hidden_states(encoder, ["a text"])
 
 
 @pytest.mark.parametrize(

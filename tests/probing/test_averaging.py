@@ -12,7 +12,7 @@ def test_texts_are_the_means_of_their_words():
         [[[1, 2], [3, 4], [9, 9], [5, 6]], [[0, 0], [2, 8], [9, 9], [1, 1]]],
         missing=[2],
     )
-    found = probing.pooled(states)
+    found = states.pooled()
     np.testing.assert_array_equal(found.layer(0), [[2, 3], [0, 0], [5, 6]])
     np.testing.assert_array_equal(found.layer(1), [[1, 4], [0, 0], [1, 1]])
     assert found.words == states.texts and found.unit == "text"
@@ -23,19 +23,19 @@ def test_texts_are_the_means_of_their_words():
 
 def test_reading_in_parts_changes_nothing(monkeypatch):
     states = random_states(["a b c d e", "f g", "", "h i j"], n_layers=2)
-    whole = probing.pooled(states)
+    whole = states.pooled()
     monkeypatch.setattr(averaging, "WORDS_AT_ONCE", 3)
-    for one, other in zip(whole.vectors, probing.pooled(states).vectors, strict=True):
+    for one, other in zip(whole.vectors, states.pooled().vectors, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
 def test_no_words_at_all(tiny_bert):
-    states = probing.hidden_states(["", " "], tiny_bert)
+    states = probing.hidden_states(tiny_bert, ["", " "])
     assert len(states) == 0 and states.width == 16
-    assert probing.pooled(states).missing.tolist() == [True, True]
+    assert states.pooled().missing.tolist() == [True, True]
 
 
 def test_bad_input():
     states = made_states(["a"], [[[1, 2]]])
     with refuses("states"):
-        probing.pooled(probing.pooled(states))
+        states.pooled().pooled()

@@ -54,7 +54,7 @@ def by_hand(text, offsets, states):
 
 
 def check_against_transformers(folder, texts, **settings):
-    states = probing.hidden_states(texts, folder, dtype="float32", **settings)
+    states = probing.hidden_states(folder, texts, dtype="float32", **settings)
     found = np.array(states.vectors).swapaxes(0, 1)
     expected = []
     for text in texts:
@@ -88,8 +88,8 @@ def test_tokens_can_be_the_units(name, request):
 
 
 def test_float16_is_the_float32_rounded_once(tiny_bert):
-    exact = probing.hidden_states(TEXTS, tiny_bert, dtype="float32")
-    rounded = probing.hidden_states(TEXTS, tiny_bert)
+    exact = probing.hidden_states(tiny_bert, TEXTS, dtype="float32")
+    rounded = probing.hidden_states(tiny_bert, TEXTS)
     for one, other in zip(exact.vectors, rounded.vectors, strict=True):
         assert other.dtype == np.float16
         np.testing.assert_array_equal(np.asarray(one).astype(np.float16), other)
@@ -98,7 +98,7 @@ def test_float16_is_the_float32_rounded_once(tiny_bert):
 def test_long_texts_are_read_in_windows(tiny_bert):
     # 50 words of one token: windows of 30 tokens that begin at 0 and 20, and meet in the middle.
     words = "the cat sat on the mat and red dog ran".split() * 5
-    states = probing.hidden_states([" ".join(words)], tiny_bert, dtype="float32")
+    states = probing.hidden_states(tiny_bert, [" ".join(words)], dtype="float32")
     first, second = (of_transformers(tiny_bert, " ".join(w))[1] for w in (words[:30], words[20:]))
     expected = np.concatenate([first[:, :25], second[:, 5:]], axis=1)
     np.testing.assert_allclose(np.array(states.vectors), expected, atol=1e-5)
@@ -108,8 +108,8 @@ def test_long_texts_are_read_in_windows(tiny_bert):
 def test_a_word_across_windows_is_pooled_from_both(tiny_bert):
     # "b" and 49 pieces "##b": by hand from the tokens, which the test above holds to an oracle.
     word = "b" * 50
-    tokens = probing.hidden_states([word], tiny_bert, words=False, dtype="float32")
-    states = probing.hidden_states([word], tiny_bert, dtype="float32")
+    tokens = probing.hidden_states(tiny_bert, [word], words=False, dtype="float32")
+    states = probing.hidden_states(tiny_bert, [word], dtype="float32")
     assert (len(tokens), states.n_pieces.tolist()) == (50, [50])
     expected = np.array(tokens.vectors).mean(axis=1)
     np.testing.assert_allclose(np.array(states.vectors)[:, 0], expected, atol=1e-5)
@@ -117,20 +117,20 @@ def test_a_word_across_windows_is_pooled_from_both(tiny_bert):
 
 def test_words_sentences_and_positions(tiny_bert):
     texts = ["The cat sat. A dog!", "", "one"]
-    raw = probing.hidden_states(texts, tiny_bert)
+    raw = probing.hidden_states(tiny_bert, texts)
     assert raw.words == ("The", "cat", "sat", ".", "A", "dog", "!", "one")
     assert raw.of_text.tolist() == [0] * 7 + [2]
     assert raw.position.tolist() == [0, 1, 2, 3, 4, 5, 6, 0]
     assert raw.sentences.tolist() == [0, 0, 0, 0, 1, 1, 1, 3]
     assert raw.encoder == str(tiny_bert)
     words = [text.split() for text in texts]
-    split = probing.hidden_states(words, tiny_bert)
+    split = probing.hidden_states(tiny_bert, words)
     assert split.texts == tuple(texts)
     assert split.words == ("The", "cat", "sat.", "A", "dog!", "one")
     assert split.sentences.tolist() == [0] * 5 + [2]
     for given in (tuple(map(tuple, words)), tuple(texts)):
         task = ProbeTask("any", "text", given, labels=(("x",),) * 3)
-        found = probing.hidden_states(task, tiny_bert)
+        found = probing.hidden_states(tiny_bert, task)
         assert found.sentences.tolist() == found.of_text.tolist()
 
 
@@ -143,9 +143,9 @@ def test_missing_words_keep_their_rows(tiny_bert):
 
 
 def test_layers_can_be_chosen(tiny_bert):
-    everything = probing.hidden_states(TEXTS, tiny_bert)
+    everything = probing.hidden_states(tiny_bert, TEXTS)
     for layers, expected in [(-1, (2,)), ([-1, 0, 2], (0, 2)), ("last 2", (1, 2)), (1, (1,))]:
-        states = probing.hidden_states(TEXTS, tiny_bert, layers=layers)
+        states = probing.hidden_states(tiny_bert, TEXTS, layers=layers)
         assert states.layers == expected
         for layer, vectors in zip(expected, states.vectors, strict=True):
             np.testing.assert_array_equal(vectors, everything.layer(layer))
@@ -154,15 +154,15 @@ def test_layers_can_be_chosen(tiny_bert):
 def test_encoders_are_accepted_as_objects(tiny_bert):
     from embedtopics.encoders import CachedEncoder
 
-    named = probing.hidden_states(TEXTS, tiny_bert)
+    named = probing.hidden_states(tiny_bert, TEXTS)
     for encoder in (SentenceEncoder(tiny_bert), CachedEncoder(SentenceEncoder(tiny_bert))):
-        given = probing.hidden_states(TEXTS, encoder)
+        given = probing.hidden_states(encoder, TEXTS)
         assert given.fingerprint == named.fingerprint
         np.testing.assert_array_equal(given.vectors, named.vectors)
-    prompted = probing.hidden_states(TEXTS, SentenceEncoder(tiny_bert, prompt="the "))
+    prompted = probing.hidden_states(SentenceEncoder(tiny_bert, prompt="the "), TEXTS)
     np.testing.assert_array_equal(prompted.vectors, named.vectors)
     assert [d.name for d in prompted.decisions] == ["prompt"]
-    shorter = probing.hidden_states(TEXTS, SentenceEncoder(tiny_bert, max_seq_length=8))
+    shorter = probing.hidden_states(SentenceEncoder(tiny_bert, max_seq_length=8), TEXTS)
     assert shorter.fingerprint != named.fingerprint
 
 
@@ -173,7 +173,7 @@ def test_encoders_are_accepted_as_objects(tiny_bert):
 )  # fmt: skip
 def test_bad_texts_are_refused(texts, row, tiny_bert):
     with refuses("texts", row=row):
-        probing.hidden_states(texts, tiny_bert)
+        probing.hidden_states(tiny_bert, texts)
 
 
 @pytest.mark.parametrize(
@@ -182,9 +182,9 @@ def test_bad_texts_are_refused(texts, row, tiny_bert):
 )
 def test_bad_settings_are_refused(parameter, value, tiny_bert):
     with refuses(parameter):
-        probing.hidden_states(["the cat"], **{"encoder": tiny_bert, parameter: value})
+        probing.hidden_states(**{"encoder": tiny_bert, "texts": ["the cat"], parameter: value})
     with refuses("random_state"):
-        probing.random_states(["the cat"], tiny_bert, random_state=-1)
+        probing.hidden_states(tiny_bert, ["the cat"], random_weights=True, random_state=-1)
 
 
 def test_decoders_are_read_and_encoder_decoders_are_refused(tiny_bert, tmp_path):
@@ -196,7 +196,7 @@ def test_decoders_are_read_and_encoder_decoders_are_refused(tiny_bert, tmp_path)
     config = BertConfig.from_pretrained(tiny_bert, is_decoder=True)
     BertModel(config).save_pretrained(folder)
     texts = ["the cat sat", "the cat sat on the mat"]
-    states = probing.hidden_states(texts, folder, words=False, dtype="float32")
+    states = probing.hidden_states(folder, texts, words=False, dtype="float32")
     assert [d.name for d in states.decisions] == ["causal"]
     short, long = (of_transformers(folder, text)[1] for text in texts)
     for layer in states.layers:
@@ -206,4 +206,4 @@ def test_decoders_are_read_and_encoder_decoders_are_refused(tiny_bert, tmp_path)
     np.testing.assert_allclose(short, long[:, :n], atol=1e-5)  # what comes after is not known
     (folder / "config.json").write_text(json.dumps(BartConfig().to_dict()))
     with pytest.raises(ModelLoadError, match="got an encoder-decoder of type 'bart'"):
-        probing.hidden_states(["the cat"], folder)
+        probing.hidden_states(folder, ["the cat"])

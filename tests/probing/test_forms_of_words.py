@@ -48,7 +48,7 @@ def test_the_baseline_and_the_control_know_a_word_in_capitals(tiny_bert, tmp_pat
     tags = {"cat": "N", "dog": "N", "mat": "N", "red": "A", "blue": "A", "sat": "V", "ran": "V"}
     labels = [[tags[word.lower()] for word in text.split()] for text in texts]
 
-    states = hidden_states(texts, tiny_bert, dtype="float32", out=tmp_path / "states",
+    states = hidden_states(tiny_bert, texts, dtype="float32", out=tmp_path / "states",
                            show_progress=False)  # fmt: skip
     units = label_units(states, labels, 0)
 
@@ -63,7 +63,7 @@ def test_the_baseline_and_the_control_know_a_word_in_capitals(tiny_bert, tmp_pat
     about = tmp_path / "states" / "about.json"
     recorded = json.loads(about.read_text())
     assert recorded["forms"] == dict(states.forms) and recorded["forms"]["Cat"] == "cat"
-    again = hidden_states(texts, tiny_bert, dtype="float32", out=tmp_path / "states",
+    again = hidden_states(tiny_bert, texts, dtype="float32", out=tmp_path / "states",
                           show_progress=False)  # fmt: skip
     assert again.forms == states.forms
 

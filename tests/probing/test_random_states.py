@@ -15,12 +15,14 @@ def test_a_random_model_has_the_architecture_and_tokens_but_other_weights(name, 
     checkpoint = request.getfixturevalue(name)
     texts, before = ["the cat sat", "unknowable"], torch.random.get_rng_state()
     one, same, other = (
-        probing.random_states(texts, checkpoint, random_state=seed, dtype="float32")
+        probing.hidden_states(
+            checkpoint, texts, random_weights=True, random_state=seed, dtype="float32"
+        )
         for seed in (3, 3, 4)
     )
     assert torch.equal(before, torch.random.get_rng_state())
     assert one.encoder == f"{checkpoint} (random weights, random_state 3)"
-    trained = probing.hidden_states(texts, checkpoint, dtype="float32")
+    trained = probing.hidden_states(checkpoint, texts, dtype="float32")
     assert len({s.fingerprint for s in (trained, one, other)}) == 3
     assert one.fingerprint == same.fingerprint
     every = (trained, one, same, other)

@@ -9,9 +9,8 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeCV
 
 import embedtopics as et
-from embedtopics.inference import regress
+from embedtopics.inference import regress, shares
 from embedtopics.probing import Scale
-from tests.factories import rows_of
 
 FRUIT, TRAINS = ("apple", "pear", "plum"), ("rail", "track", "signal")
 ANGLE = {word: 0.1 * i for i, word in enumerate(FRUIT)}
@@ -59,7 +58,7 @@ def frame():
 
 @pytest.fixture(scope="module")
 def scale(frame):
-    return Scale(FRUIT, TRAINS).fit(et.Corpus(frame, text="text"), Plane())
+    return Scale(FRUIT, TRAINS, encoder=Plane()).fit(et.Corpus(frame, text="text"))
 
 
 def unit(vectors):
@@ -91,18 +90,21 @@ def test_held_out_seeds_lie_on_the_axis_of_the_others(frame, scale):
 
 def test_sides_rows_and_seeds_can_change_places(frame, scale):
     positions = scale.positions_
-    other = Scale(TRAINS, FRUIT).fit(et.Corpus(frame, text="text"), Plane())
+    other = Scale(TRAINS, FRUIT, encoder=Plane()).fit(et.Corpus(frame, text="text"))
     assert np.array_equal(other.positions_.values, -positions.values)
     assert np.array_equal(other.positions_.draws, -positions.draws)
     order = np.random.default_rng(3).permutation(len(frame))
-    other = Scale(FRUIT[::-1], TRAINS).fit(et.Corpus(frame.iloc[order], text="text"), Plane())
+    other = Scale(FRUIT[::-1], TRAINS, encoder=Plane()).fit(
+        et.Corpus(frame.iloc[order], text="text")
+    )
     assert np.array_equal(other.positions_.draws, positions.draws[order])
-    again = clone(scale).fit(list(frame["text"]), Plane())
+    again = clone(scale).fit(list(frame["text"]))
     assert np.array_equal(again.positions_.draws, positions.draws)
 
 
 def test_intervals_are_those_of_a_bootstrap_of_units_and_seeds(frame, scale):
-    row = rows_of(scale.positions_.by("side", units="speaker"), group="fruit")[0]
+    by_side = shares(scale.positions_.measurement(units="speaker"), "side")
+    row = by_side.to_frame().set_index("group").loc["fruit"]
     vectors, rng = unit(Plane().encode(frame["text"])), np.random.default_rng(0)
     sides = [unit(Plane().encode(side)) for side in (FRUIT, TRAINS)]
     speakers, is_fruit = frame["speaker"].to_numpy(), (frame["side"] == "fruit").to_numpy()
@@ -120,7 +122,7 @@ def test_intervals_are_those_of_a_bootstrap_of_units_and_seeds(frame, scale):
         )
     variance = np.var(by_units) + 1.5 * np.var(by_seeds)  # of three seeds a side, 3 / 2
     assert (row.high - row.low) / 4 == pytest.approx(variance**0.5, rel=0.15)
-    contrast = scale.positions_.by("side", units="speaker").difference("fruit", "trains")
+    contrast = by_side.difference("fruit", "trains")
     assert contrast.value > 1 and contrast.p < 0.001
 
 
@@ -140,7 +142,7 @@ def test_a_ridge_on_scores_is_that_of_scikit_learn(frame):
 
 def test_regressions_take_the_choice_of_the_seeds(frame, scale):
     positions, data = scale.positions_, frame[["side"]]
-    with_seeds = regress(positions.to_measurement(units="speaker"), "position ~ side")
+    with_seeds = regress(positions.measurement(units="speaker"), "position ~ side")
     plain = et.inference.Measurement(
         positions.values, positions.values, sampling="random", units=frame["speaker"], data=data,
         kind="number", name="position",
@@ -154,8 +156,8 @@ def test_regressions_take_the_choice_of_the_seeds(frame, scale):
     wider = (2.776 / 1.96) ** 2  # Student's t of 4 degrees of freedom
     assert added == pytest.approx(wider * np.var(slopes), rel=0.4)
     gold = np.where(np.arange(240) % 3 == 0, frame["share"], np.nan)
-    measured = positions.to_measurement(gold, sampling="random", name="share")
-    share = rows_of(et.inference.shares(measured))[0]
+    measured = positions.measurement(gold, sampling="random", name="share")
+    share = shares(measured).to_frame().iloc[0]
     assert share.low < frame["share"].mean() < share.high and share.n_gold == 80
 
 
@@ -169,7 +171,7 @@ def test_positions_within_topics_show_no_topic(frame, scale):
     means = pd.Series(positions.values).groupby(topics).mean()
     np.testing.assert_allclose(means, 0, atol=1e-12)
     assert list(positions.corpus.metadata["topic"]) == list(topics)
-    assert len(positions.by(["topic", "side"]).to_frame()) == 6
+    assert len(shares(positions, ["topic", "side"]).to_frame()) == 6
     with pytest.raises(et.errors.InputError, match="within"):
         scale.positions(frame["text"][:9], within=Result)
 
@@ -184,12 +186,12 @@ def test_what_drives_a_position(frame, scale):
 
 def test_one_seed_a_side_has_no_interval_and_agreement_is_a_correlation(frame, scale):
     with pytest.warns(UserWarning, match="one seed"):
-        other = Scale(["apple"], ["signal"]).fit(et.Corpus(frame, text="text"), Plane())
+        other = Scale(["apple"], ["signal"], encoder=Plane()).fit(et.Corpus(frame, text="text"))
     agreement = scale.positions_.agreement(other.positions_)
     values = scale.positions_.values, other.positions_.values
     assert agreement.value == pytest.approx(np.corrcoef(*values)[0, 1])
     assert agreement.low < agreement.value <= agreement.high
-    assert np.isnan(rows_of(other.positions_.by("side"))[0].low)
+    assert shares(other.positions_, "side").to_frame()["low"].isna().all()
     with pytest.raises(et.errors.InputError, match="same texts"):
         scale.positions_.agreement(other.positions(["apple", "rail"]))
 
@@ -197,11 +199,11 @@ def test_one_seed_a_side_has_no_interval_and_agreement_is_a_correlation(frame, s
 def test_a_scale_between_random_words_is_called_noise(frame):
     seeds = ["old", "new", "apple", "rail"], ["small", "red", "pear", "track"]
     with pytest.warns(UserWarning, match="own side|random words"):
-        scale = Scale(*seeds).fit(list(frame["text"]), Plane())
+        scale = Scale(*seeds, encoder=Plane()).fit(list(frame["text"]))
     assert {one.name for one in scale.decisions_} == {"axis"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Scale(FRUIT, TRAINS).fit(list(frame["text"]), Plane())
+        Scale(FRUIT, TRAINS, encoder=Plane()).fit(list(frame["text"]))
 
 
 def test_seed_texts_and_rows_without_text(frame):
@@ -235,6 +237,8 @@ def test_other_unusable_input_is_refused(frame):
         ("one score for each", scale, (texts, [1.0, 2.0])),
         ("not all equal", scale, (texts, np.ones(240))),
         ("dense", Scale(FRUIT, TRAINS, encoder="tfidf"), (texts,)),
+        ("one score for each", Scale(FRUIT, TRAINS), (texts, Plane())),
+        ("in the constructor", Scale(FRUIT, TRAINS), (texts, "all-MiniLM-L6-v2")),
         ("left out for seeds", Scale(FRUIT, TRAINS, encoder=Plane()), (texts, np.ones(240))),
     ):
         with pytest.raises(et.errors.InputError, match=match):
@@ -245,7 +249,7 @@ def test_words_are_read_at_a_middle_layer_of_a_transformer(monkeypatch):
     texts = ["The movie is good and great.", "A bad and awful plot.", "A great cast, a good one."]
     texts += ["An awful script and bad acting.", "They walk to the station.", "It rains."]
     scale = Scale(["good", "great"], ["bad", "awful"]).fit(texts)
-    states = et.probing.hidden_states(texts, layers=4)
+    states = et.probing.hidden_states("all-MiniLM-L6-v2", texts, layers=4)
     vectors = np.asarray(states.layer(4), dtype=np.float64)
     center = vectors.mean(axis=0)
     words = np.array([word.lower() for word in states.words])

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from embedtopics._utils.checks import resolve_seed
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import difference_of
-from embedtopics.probing._layers import Layers, layer_numbers
+from embedtopics.probing._layers import Layers, check_states, layer_numbers
 from embedtopics.probing.probes._fit import Features, Fit, fit, log_probabilities, run_side_by_side
 from embedtopics.probing.probes._scores import (
     Answers,
@@ -34,11 +34,11 @@ from embedtopics.results import Decision
 
 def probe(
     states: HiddenStates,
-    tags: ProbeTask | Sequence[Any],
+    labels: ProbeTask | Sequence[Any],
     *,
     layers: Layers = "all",
     control: bool = False,
-    random_states: HiddenStates | None = None,
+    baseline: HiddenStates | None = None,
     vectors: npt.ArrayLike | None = None,
     mix: bool = False,
     description_length: bool = False,
@@ -59,8 +59,9 @@ def probe(
     Parameters
     ----------
     states : HiddenStates
-        States of words or whole texts.
-    tags : ProbeTask, one sequence of labels per text, or one label per unit
+        States of words or whole texts. For a task on texts, states of words are averaged, as by
+        `HiddenStates.pooled`.
+    labels : ProbeTask, one sequence of labels per text, or one label per unit
         An empty string or None is no label: the unit is left out.
     layers : int, sequence of int, "all" or "last N"
         Negative numbers count from the last.
@@ -68,8 +69,8 @@ def probe(
         Whether to train the same probe on a control task, which assigns each word type a random
         label, and to report the selectivity: the accuracy minus that of the control (Hewitt and
         Liang 2019).
-    random_states : HiddenStates, optional
-        From `embedtopics.probing.random_states` of the same texts: baseline "random model".
+    baseline : HiddenStates, optional
+        States of the same texts with ``random_weights=True``, for the scores of "random model".
     vectors : array_like of float, shape (n_units, n_dimensions), optional
         Vectors to probe instead of the layers, such as several layers side by side.
     mix : bool
@@ -99,18 +100,20 @@ def probe(
         If labels and units do not match, all labels are equal, a part is empty, or a layer does not
         exist.
 
-    Examples
-    --------
-    >>> scores = probe(states, tags, control=True)  # doctest: +SKIP
-    >>> scores.best().layer, scores.of(what="word type")[0].value  # doctest: +SKIP
-    (3, 0.862)
     """
+    check_states(states)
+    if baseline is not None:
+        check_states(baseline, "baseline")
+    if isinstance(labels, ProbeTask) and labels.unit == "text":
+        states = _of_texts(states)
+        baseline = None if baseline is None else _of_texts(baseline)
+
     seed, numbers = resolve_seed(random_state), layer_numbers(layers, states.layers)
     if mix and (len(numbers) < 2 or vectors is not None):
         raise InputError("mix", "False without at least two layers", mix)
     if control and states.unit == "text":
         raise InputError("control", "False for labels of texts, which have no word types", control)
-    units = label_units(states, tags, seed)
+    units = label_units(states, labels, seed)
     probed = [ProbedVectors("probe", layer, states.layer(layer)) for layer in numbers]
     if vectors is not None:
         array = np.asarray(vectors)
@@ -119,7 +122,7 @@ def probe(
             raise InputError("vectors", expected, found=f"shape {array.shape} of {array.dtype}")
         probed = [ProbedVectors("combination", None, array)]
     is_layer_0_probed = any(one.layer == 0 for one in probed)
-    sources = [*probed, *_baseline_vectors(states, random_states, numbers, is_layer_0_probed)]
+    sources = [*probed, *_baseline_vectors(states, baseline, numbers, is_layer_0_probed)]
     targets = _targets(units, control, seed)
     trained = run_side_by_side(
         lambda one: _train(one, units, targets, seed), sources, "training probes", show_progress
@@ -155,6 +158,11 @@ def probe(
     )
 
 
+def _of_texts(states: HiddenStates) -> HiddenStates:
+    """Return one vector per text, the mean of its words where the states are of words."""
+    return states if states.unit == "text" else states.pooled()
+
+
 class _Trained(NamedTuple):
     """The answers of the probes of one source, to the task and the control, and their fit."""
 
@@ -164,21 +172,23 @@ class _Trained(NamedTuple):
 
 
 def _baseline_vectors(
-    states: HiddenStates, random_states: HiddenStates | None, layers: Sequence[int], probes_0: bool
+    states: HiddenStates, baseline: HiddenStates | None, layers: Sequence[int], probes_0: bool
 ) -> list[ProbedVectors]:
     """Return the vectors of the embedding layer, unless it is probed, and of a random model."""
     sources = []
     if 0 in states.layers and not probes_0:
         sources.append(ProbedVectors("embedding layer", 0, states.layer(0), is_baseline=True))
-    if random_states is None:
+    if baseline is None:
         return sources
-    if random_states.words != states.words or random_states.texts != states.texts:
-        expected = f"of the same {len(states):,} {states.unit}s of {len(states.texts):,} texts"
-        problem = f"{len(random_states):,} of {len(random_states.texts):,}"
-        raise InputError("random_states", expected, found=problem)
+    if baseline.words != states.words or baseline.texts != states.texts:
+        expected = (
+            f"states of the same {len(states):,} {states.unit}s of {len(states.texts):,} texts"
+        )
+        problem = f"{len(baseline):,} of {len(baseline.texts):,}"
+        raise InputError("baseline", expected, found=problem)
     return sources + [
-        ProbedVectors("random model", layer, random_states.layer(layer), is_baseline=True)
-        for layer in layer_numbers(layers, random_states.layers)
+        ProbedVectors("random model", layer, baseline.layer(layer), is_baseline=True)
+        for layer in layer_numbers(layers, baseline.layers)
     ]
 
 

@@ -43,25 +43,25 @@ class Units:
         return np.flatnonzero(self.part == part)
 
 
-def label_units(states: HiddenStates, tags: ProbeTask | Sequence[Any], seed: int) -> Units:
+def label_units(states: HiddenStates, labels: ProbeTask | Sequence[Any], seed: int) -> Units:
     """Align labels with the rows of the states, and split the units with a label and a vector."""
-    task = tags if isinstance(tags, ProbeTask) else None
-    labels = label_of_each_unit(states, tags)
+    task = labels if isinstance(labels, ProbeTask) else None
+    label_of_unit = label_of_each_unit(states, labels)
     unit = states.unit
-    has_label = np.array([bool(label) for label in labels], dtype=bool)
+    has_label = np.array([bool(label) for label in label_of_unit], dtype=bool)
     rows = np.flatnonzero(has_label & ~states.missing)
     if not len(rows):
-        raise InputError("tags", f"labels of some of the {len(labels):,} {unit}s", found="none")
+        raise InputError("labels", f"labels of some of the {len(states):,} {unit}s", found="none")
 
-    message = f"of {len(labels):,} {unit}s have no label and were left out."
+    message = f"of {len(states):,} {unit}s have no label and were left out."
     decisions = counted("probing", "unlabelled", int((~has_label).sum()), message)
     message = f"labelled {unit}s have no token, and so no vector, and were left out."
     n_missing = int((has_label & states.missing).sum())
     decisions += counted("probing", "missing_words", n_missing, message)
 
-    classes, target = np.unique(np.array(labels, dtype=object)[rows], return_inverse=True)
+    classes, target = np.unique(np.array(label_of_unit, dtype=object)[rows], return_inverse=True)
     if len(classes) < 2:
-        raise InputError("tags", "labels of at least two classes", found=f"only {classes[0]!r}")
+        raise InputError("labels", "labels of at least two classes", found=f"only {classes[0]!r}")
 
     group = number_sentences(states, seed)[rows]
     if task and task.parts:
@@ -89,30 +89,36 @@ def label_units(states: HiddenStates, tags: ProbeTask | Sequence[Any], seed: int
     return replace(units, decisions=(*units.decisions, *_class_decisions(units)))
 
 
-def label_of_each_unit(states: HiddenStates, tags: ProbeTask | Sequence[Any]) -> list[str]:
+def label_of_each_unit(states: HiddenStates, labels: ProbeTask | Sequence[Any]) -> list[str]:
     """Return one label per unit, from a flat sequence or one sequence per text."""
-    if isinstance(tags, ProbeTask):
-        if states.unit != tags.unit:
-            raise InputError("states", f"of {tags.unit}s", found=f"those of {states.unit}s")
-        texts = [text if isinstance(text, str) else " ".join(text) for text in tags.texts]
+    if isinstance(labels, ProbeTask):
+        if states.unit != labels.unit:
+            raise InputError(
+                "states", f"states of {labels.unit}s", found=f"states of {states.unit}s"
+            )
+        texts = [text if isinstance(text, str) else " ".join(text) for text in labels.texts]
         if texts != list(states.texts):
-            expected = f"of the {len(texts):,} texts of the task"
+            expected = f"states of the {len(texts):,} texts of the task"
             raise InputError("states", expected, found="other texts")
-        tags = tags.labels
-    values = tags.tolist() if isinstance(tags, np.ndarray) else list(tags)
+        values: list[Any] = list(labels.labels)
+    elif isinstance(labels, str) or not hasattr(labels, "__iter__"):
+        remedy = "call et.probing.probe(states, labels)"
+        raise InputError("labels", "a ProbeTask, or a sequence of labels", labels, remedy)
+    else:
+        values = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     is_nested = [isinstance(of_text, (list, tuple, np.ndarray)) for of_text in values]
     n_expected = len(states.texts) if any(is_nested) else len(states)
     if len(values) != n_expected or len(set(is_nested)) > 1:
         expected = f"a label for each of {len(states):,} {states.unit}s, or a sequence for each of "
         expected += f"{len(states.texts):,} texts"
-        raise InputError("tags", expected, found=f"{len(values):,}, {sum(is_nested):,} sequences")
+        raise InputError("labels", expected, found=f"{len(values):,}, {sum(is_nested):,} sequences")
     if any(is_nested):
         n_units = np.bincount(states.of_text, minlength=len(states.texts))
         for text, of_text in enumerate(values):
             if len(of_text) != n_units[text]:
                 problem = f"{len(of_text):,} for {excerpt(states.texts[text], SHOWN)!r}"
                 expected = f"a label for each of {n_units[text]:,} {states.unit}s"
-                raise InputError("tags", expected, found=problem, row=text)
+                raise InputError("labels", expected, found=problem, row=text)
         values = [one for of_text in values for one in of_text]
     return [_label(one, row) for row, one in enumerate(values)]
 
@@ -122,7 +128,7 @@ def _label(value: Any, row: int) -> str:
         return ""
     if isinstance(value, (str, bool, np.bool_)) or is_whole(value):
         return str(value)
-    raise InputError("tags", "strings or integers", value, "bin numbers into classes", row=row)
+    raise InputError("labels", "strings or integers", value, "bin numbers into classes", row=row)
 
 
 def number_sentences(states: HiddenStates, seed: int) -> Int64Array:
@@ -170,7 +176,7 @@ def _first_groups(group: Int64Array, part: Int64Array, n_units: float, unit: str
     if not selected or len(selected) == len(numbers):
         problem = f"{len(np.unique(group)):,} without text in common"
         expected = f"{unit}s of at least three distinct sentences"
-        raise InputError("tags", expected, remedy="give more", found=problem)
+        raise InputError("labels", expected, remedy="give more", found=problem)
     return np.isin(group, selected)
 
 
@@ -204,7 +210,7 @@ def _class_decisions(units: Units) -> tuple[Decision, ...]:
     )
     if np.count_nonzero(in_train) < 2:
         problem = f"only {units.classes[int(in_train.argmax())]!r}"
-        raise InputError("tags", "of two classes in the train part", found=problem)
+        raise InputError("labels", "labels of two classes in the train part", found=problem)
     decisions = []
     if (sizes == 1).any():
         named = [units.classes[i] for i in np.flatnonzero(sizes == 1).tolist()]

@@ -59,7 +59,7 @@ class _Fit(NamedTuple):
 def regress_uses(
     source: Any,
     words: str | Sequence[str] | Mapping[str, Sequence[str]],
-    covariates: str,
+    formula: str,
     *,
     data: Any = None,
     units: str | None = None,
@@ -84,8 +84,8 @@ def regress_uses(
     words : str, sequence of str, or mapping of str to sequence of str
         Words, each with its own regression; case is ignored. A mapping names sets of forms:
         ``{"immigrant": ["immigrant", "immigrants"]}``.
-    covariates : str
-        A formula such as "party * bs(year, df=3)" of columns of the metadata. Dates count in years.
+    formula : str
+        Such as "party * bs(year, df=3)" of columns of the metadata. Dates count in years.
         Formulas can call functions, so do not accept them from untrusted sources.
     data : DataFrame, optional
         For hidden states: the covariates of each text.
@@ -142,11 +142,11 @@ def regress_uses(
     else:
         corpus = as_corpus(source)
         texts, documents = _sentences_with(corpus, every)
-        states = hidden_states(texts, encoder, layers=layers, show_progress=show_progress)
+        states = hidden_states(encoder, texts, layers=layers, show_progress=show_progress)
         table = corpus.metadata.iloc[documents].reset_index(drop=True)
 
     numbers = layer_numbers(layers, states.layers)
-    formula = covariates.strip().removeprefix("~").strip()
+    formula = formula.strip().removeprefix("~").strip()
     terms, variables = parse_covariates(f"~ {formula}", set(map(str, table.columns)))
     required = [*variables]
     if units is not None:
@@ -196,7 +196,7 @@ def regress_uses(
     return UseRegression(
         rows=_with_q(effects),
         decisions=tuple(decisions),
-        covariates=formula,
+        formula=formula,
         units=units or "document",
         encoder=states.encoder,
         layers=numbers,

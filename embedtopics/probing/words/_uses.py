@@ -19,7 +19,7 @@ from embedtopics.corpus._texts import is_missing
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.evaluation._labels import silhouettes
-from embedtopics.probing._layers import Space, blocks, open_space
+from embedtopics.probing._layers import Space, blocks, check_states, open_space
 from embedtopics.probing.results import GeometryScore, HiddenStates
 from embedtopics.probing.words.results import SenseSeparation, WordMap, WordNeighbors, WordUse
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
@@ -57,9 +57,10 @@ def by_text(states: HiddenStates, rows: Int64Array) -> list[int]:
 
 
 def refuse_texts(states: HiddenStates) -> None:
-    """Refuse states that have one vector for each text."""
+    """Refuse what are no hidden states, and states that have one vector for each text."""
+    check_states(states)
     if states.unit == "text":
-        raise InputError("states", "of words or tokens", found="one vector per text")
+        raise InputError("states", "states of words or tokens", found="states of texts")
 
 
 def checked_words(words: Any) -> list[str]:
@@ -146,7 +147,7 @@ def similar_words(words: Iterable[str], word: str) -> str:
     return "see the words of the texts"
 
 
-def neighbors(
+def word_neighbors(
     states: HiddenStates,
     word: str,
     *,
@@ -190,6 +191,7 @@ def neighbors(
     ----------
     Peters et al. (2018), "Deep contextualized word representations", table 4.
     """
+    refuse_texts(states)
     checked_count(k, "k")
     checked_choice(among, "among", AMONG)
     row = _find_use(states, word, in_text, occurrence)
@@ -261,6 +263,7 @@ def word_map(states: HiddenStates, word: str | Sequence[str]) -> WordMap:
     InputError
         If the word does not occur or has no vector.
     """
+    refuse_texts(states)
     words = checked_words(word)
     every, rows = find_rows(states, words), rows_of_word(states, words)
     message = "uses have no token, and so no vector, and are left out."
@@ -373,6 +376,7 @@ def sense_separation(states: HiddenStates, word: str, labels: Sequence[str]) -> 
     Loureiro et al. (2021), "Analysis and evaluation of language models for word sense
     disambiguation", sections 4 and 5. Rousseeuw (1987), "Silhouettes".
     """
+    refuse_texts(states)
     rows = rows_of_word(states, word)
     if len(labels) != len(rows):
         raise InputError("labels", f"a sense for each of the {len(rows)} uses", labels)

@@ -341,7 +341,7 @@ class UseRegression(ScoreTable[UseEffect]):
     ----------
     rows : tuple of UseEffect
     decisions : tuple of Decision
-    covariates, units, encoder : str
+    formula, units, encoder : str
     layers : tuple of int
     fits : tuple of WordFit
     vocabulary : tuple of str
@@ -350,7 +350,7 @@ class UseRegression(ScoreTable[UseEffect]):
         The mean vector of the uses of each, of length one.
     """
 
-    covariates: str
+    formula: str
     units: str
     encoder: str
     layers: tuple[int, ...]
@@ -362,7 +362,7 @@ class UseRegression(ScoreTable[UseEffect]):
 
     def _summary(self) -> str:
         words = ", ".join(fit.word for fit in self.fits)
-        return f"{words} ~ {self.covariates}: {len(self)} effects, {self.encoder}"
+        return f"{words} ~ {self.formula}: {len(self)} effects, {self.encoder}"
 
     def fit_of(self, word: str | None = None) -> WordFit:
         """Return the regression of one word; None if there is only one."""

@@ -139,7 +139,7 @@ def test_labels_and_parts_that_do_not_fit_are_refused():
         ([*tags[:3], "X", *tags[4:]], None), ([0.5] * len(flat), 0), (["X"] * len(flat), None),
         ([""] * len(flat), None),
     ]:  # fmt: skip
-        with refuses("tags", row=row):
+        with refuses("labels", row=row):
             units_of(random_states(TEXTS), changed)
     for parts in (["train"] * 7, ["train"] * 7 + ["valid"]):
         with refuses("parts"):
@@ -147,11 +147,11 @@ def test_labels_and_parts_that_do_not_fit_are_refused():
 
 
 def test_too_few_sentences_are_refused():
-    with refuses("tags"):
+    with refuses("labels"):
         units_of(random_states(["a b", "a b", "c d"]), tags_of(["a b", "a b", "c d"]))
     texts = ["a b", "c d", "e f"]
     parts = ["train", "dev", "test"]
-    with refuses("tags"):
+    with refuses("labels"):
         units_of(random_states(texts), [["X", "X"], ["X", "Y"], ["Y", "Y"]], parts)
 
 

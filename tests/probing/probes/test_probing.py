@@ -112,7 +112,7 @@ def test_of_equally_frequent_classes_of_a_type_the_more_frequent_of_all_wins():
 def test_the_embedding_layer_and_a_random_model_are_baselines(few_steps):
     other, _ = tagged_states(seed=5, signals=(0.0, 0.0, 0.0))
     other = replace(other, texts=STATES.texts, words=STATES.words)
-    scores = probing.probe(STATES, TAGGED, layers=[2], random_states=other)
+    scores = probing.probe(STATES, TAGGED, layers=[2], baseline=other)
     alone = probing.probe(STATES, TAGGED, layers=0)
     assert value(scores, "embedding layer", "accuracy", 0) == alone.best().value
     assert [one.layer for one in scores.of(what="random model", metric="accuracy")] == [2]

@@ -30,7 +30,7 @@ def states():
 @pytest.mark.parametrize("layer", [0, 2, -1])
 def test_neighbors_are_those_of_all_cosines(states, layer, size, monkeypatch):
     monkeypatch.setattr(spaces.blocks, "__defaults__", (size,))
-    found = probing.neighbors(states, "play", in_text=2, layer=layer, k=4)
+    found = probing.word_neighbors(states, "play", in_text=2, layer=layer, k=4)
     row = states.rows_of(2).start + 1
     every = cosines(states.layer(layer), row)
     able = [r for r in range(len(states)) if states.of_text[r] != 2 and r != 7]
@@ -42,7 +42,7 @@ def test_neighbors_are_those_of_all_cosines(states, layer, size, monkeypatch):
 
 
 def test_neighbors_know_their_sentences_and_spans(states):
-    found = probing.neighbors(states, "goalkeeper", k=30)
+    found = probing.word_neighbors(states, "goalkeeper", k=30)
     assert found.query.sentence == TEXTS[1] and found.query.parts[1] == "goalkeeper"
     for use in found.uses:
         begin, end = use.span
@@ -56,16 +56,16 @@ def test_neighbors_know_their_sentences_and_spans(states):
 def test_sentences_within_a_text_are_told_apart(states):
     sentences = np.concatenate([[0] * 5, [1] * 4, [2] * 5, [3] * 4, [4] * 4, [5] * 5])
     object.__setattr__(states, "sentences", sentences.astype(np.int32))
-    uses = probing.neighbors(states, "begins", in_text=3, k=100).uses
+    uses = probing.word_neighbors(states, "begins", in_text=3, k=100).uses
     by_row = {use.row: use for use in uses}
     assert by_row[5].sentence == "They play ball ." and by_row[5].start == 0
     assert by_row[10].sentence == "The goalkeeper will play again" and by_row[10].start == 4
 
 
 def test_the_same_word_or_other_words_can_be_asked_for(states):
-    same = probing.neighbors(states, "play", in_text=2, k=100, among="same word")
+    same = probing.word_neighbors(states, "play", in_text=2, k=100, among="same word")
     assert sorted(use.row for use in same.uses) == [1, 6, 12, 23]
-    other = probing.neighbors(states, "play", in_text=2, k=100, among="other words")
+    other = probing.word_neighbors(states, "play", in_text=2, k=100, among="other words")
     assert "play" not in {use.word.lower() for use in other.uses}
 
 
@@ -78,20 +78,20 @@ def test_ties_do_not_depend_on_the_order_of_the_texts():
         own = [[*texts, "query here"][i] for i in order]
         rows = [vectors.get(w, [1, 1]) for text in own for w in text.split()]
         states = made_states(own, [rows])
-        near = probing.neighbors(states, "query", k=3)
+        near = probing.word_neighbors(states, "query", k=3)
         found.append([(use.sentence, use.word) for use in near.uses])
     assert found[0] == found[1]
     assert set(found[0]) == {("alpha x", "x"), ("alpha x", "alpha"), ("beta z", "z")}
 
 
 def test_several_uses_are_listed_with_their_places(states):
-    second = probing.neighbors(states, "play", in_text=1, occurrence=1)
+    second = probing.word_neighbors(states, "play", in_text=1, occurrence=1)
     assert second.query.position == 7
-    assert probing.neighbors(states, "play", occurrence=2).query.row == second.query.row
+    assert probing.word_neighbors(states, "play", occurrence=2).query.row == second.query.row
 
 
 def test_vectors_that_are_not_finite_and_states_of_texts_are_refused():
     vectors = np.ones((1, 4, 2))
     vectors[0, 2, 1] = np.inf
     with refuses("states", row=2):
-        probing.neighbors(made_states(["a b", "c d"], vectors), "a")
+        probing.word_neighbors(made_states(["a b", "c d"], vectors), "a")

@@ -192,9 +192,9 @@ def _scored(corpus: str, method: str, test: Any, found: Any, seconds: float) -> 
 
 
 def _sentences(corpus: str, part: str) -> tuple[list[list[str]], list[list[str]]]:
-    from embedtopics.probing import read_token_table
+    from embedtopics.probing import read_treebank
 
-    read = read_token_table(Path(DATA) / corpus / f"{part}.tsv.gz").sentences
+    read = read_treebank(Path(DATA) / corpus / f"{part}.tsv.gz").sentences
     return [list(one.words) for one in read], [list(one.columns[TAGGED[corpus]]) for one in read]
 
 

@@ -24,8 +24,8 @@ def main() -> None:
     from embedtopics import probing
 
     encoder, quick = sys.argv[1], sys.argv[2] == "1"
-    words = [probing.read_token_table(TREEBANK / f"{part}.tsv.gz") for part in PARTS]
-    task = probing.token_task(dict(zip(PARTS, words, strict=True)), "upos")
+    words = [probing.read_treebank(TREEBANK / f"{part}.tsv.gz") for part in PARTS]
+    task = probing.make_task(dict(zip(PARTS, words, strict=True)), "upos")
     if quick:
         task = _some(task, 40)
     began = time.perf_counter()

@@ -12,10 +12,9 @@ from typer import Argument, Option
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics.cli import _display as show
 from embedtopics.cli._options import Checkpoint, RandomState
-from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
-    from embedtopics.probing.results import LayerScores, ProbeScore, ProbeTask
+    from embedtopics.probing.results import LayerScores, ProbeScore
 
 KIND = "embedtopics probe folder"
 FORMAT = 1
@@ -56,7 +55,8 @@ def probe(
 
     if out is not None:  # refused before the work
         check_output_folder(out, KIND)
-    probe_task = _task(file, test, task, random_state)
+    source = file if test is None else {"train": file, "test": test}
+    probe_task = probing.make_task(source, task, random_state=random_state)
     states = probing.hidden_states(encoder, probe_task)
     baseline = None
     if random:
@@ -74,36 +74,6 @@ def probe(
         }  # fmt: skip
         _write(scores, out, settings, states.fingerprint)
     _print_scores(scores, out)
-
-
-def _task(train: Path, test: Path | None, name: str, random_state: int) -> ProbeTask:
-    """Read the files, and make the task."""
-    from embedtopics import probing
-    from embedtopics.probing._tasks import SENTENCE_TASKS
-
-    files = {"train": train} | ({} if test is None else {"test": test})
-    kinds = {_kind(path) for path in files.values()}
-    if len(kinds) > 1:
-        raise InputError(f"expected files of one kind, got {' and '.join(sorted(kinds))}")
-    [kind] = kinds
-    if kind == "jsonl":
-        source: Any = train if test is None else files
-        return probing.text_task(source, label=name, random_state=random_state)
-    read: Any = probing.read_conllu if kind == "conllu" else probing.read_token_table
-    banks = {part: read(path) for part, path in files.items()}
-    make: Any = probing.sentence_task if name in SENTENCE_TASKS else probing.token_task
-    probe_task: ProbeTask = make(
-        banks["train"] if test is None else banks, name, random_state=random_state
-    )
-    return probe_task
-
-
-def _kind(path: Path) -> str:
-    """Return the kind of a file by its name."""
-    name = path.name.lower().removesuffix(".gz")
-    if name.endswith((".jsonl", ".ndjson", ".json")):
-        return "jsonl"
-    return "table" if name.endswith((".tsv", ".csv", ".txt")) else "conllu"
 
 
 def _write(

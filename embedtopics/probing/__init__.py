@@ -5,6 +5,11 @@ from embedtopics._utils.public import attach
 MOVED = {
     "neighbors": "et.probing.word_neighbors",
     "pooled": "states.pooled()",
+    "read_conllu": "et.probing.read_treebank",
+    "read_token_table": "et.probing.read_treebank",
+    "sentence_task": "et.probing.make_task",
+    "text_task": "et.probing.make_task",
+    "token_task": "et.probing.make_task",
     "random_states": "et.probing.hidden_states(encoder, texts, random_weights=True)",
 }
 """Former public names, and what to use now."""

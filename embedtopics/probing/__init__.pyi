@@ -1,12 +1,9 @@
 from . import results as results
 from ._contextualization import contextualization as contextualization
 from ._extract import hidden_states as hidden_states
+from ._make_task import make_task as make_task
 from ._scale import Scale as Scale
-from ._tasks import sentence_task as sentence_task
-from ._tasks import text_task as text_task
-from ._tasks import token_task as token_task
-from ._treebanks import read_conllu as read_conllu
-from ._treebanks import read_token_table as read_token_table
+from ._treebanks import read_treebank as read_treebank
 from .probes._probe import probe as probe
 from .words._regression import regress_uses as regress_uses
 from .words._uses import sense_separation as sense_separation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,23 +22,20 @@ PARTS = ("train", "dev", "test")
 SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}
 """Share of the contents in each part where the parts are not given."""
 
-Treebanks = Treebank | Sequence[Treebank] | Mapping[str, Treebank]
-Files = str | Path | Mapping[str, str | Path]
+Treebanks = Sequence[tuple[str, Treebank]]
+Files = Sequence[tuple[str, str | os.PathLike[str]]]
 T = TypeVar("T")
 
 
-def gathered(treebanks: Treebanks) -> tuple[list[Sentence], list[str], tuple[Decision, ...]]:
+def gathered(
+    treebanks: Treebanks,
+) -> tuple[list[Sentence], list[str], tuple[Decision, ...]]:
     """Return all sentences, their parts ("" where none are given) and the readers' decisions."""
-    if isinstance(treebanks, Mapping):
-        named = by_part(treebanks, "treebanks")
-    else:
-        several = [treebanks] if isinstance(treebanks, Treebank) else list(treebanks)
-        named = [("", one) for one in several]
-    sentences = [sentence for _, one in named for sentence in one.sentences]
-    parts = [part for part, one in named for _ in one.sentences]
+    sentences = [sentence for _, bank in treebanks for sentence in bank.sentences]
+    parts = [part for part, bank in treebanks for _ in bank.sentences]
     if not sentences:
-        raise InputError("treebanks", "with sentences", found="none")
-    return sentences, parts, tuple(decision for _, one in named for decision in one.decisions)
+        raise InputError("source", "treebanks with sentences", found="none")
+    return sentences, parts, tuple(decision for _, bank in treebanks for decision in bank.decisions)
 
 
 def by_part(items: Mapping[str, T], parameter: str) -> list[tuple[str, T]]:
@@ -113,30 +111,7 @@ def split_contents(keys: Sequence[str], seed: int, what: str) -> tuple[list[str]
 
 
 def token_task(treebanks: Treebanks, task: str, *, random_state: RandomState = 0) -> ProbeTask:
-    """Make a task with a label for every word of a treebank or a table of labelled words.
-
-    Parameters
-    ----------
-    treebanks : Treebank, sequence of Treebank, or mapping of str to Treebank
-        By part: "train", "test", and optionally "dev". Without parts, a hash of the content splits
-        the sentences: 80 % to train, 10 % each to dev and test.
-    task : str
-        A column, such as "upos", "xpos", "deprel" or the "tag" of named entities; or a key of a
-        column, such as "feats:Number" or "misc:Gloss". "_" is no label.
-    random_state : int, Generator or None
-        Seed of the split.
-
-    Returns
-    -------
-    ProbeTask
-        With the unit "word". Sentences of the train part that also occur in test or dev are left
-        out, and sentences of dev that also occur in test.
-
-    Raises
-    ------
-    InputError
-        If the column does not exist, a part has no labels, or all labels are equal.
-    """
+    """Make a task with a label for every word of treebanks, (part, treebank) each."""
     sentences, parts, decisions = gathered(treebanks)
     labels_of = _labeller(sentences, task)
     rows, parts, more = split([key_of(one.words) for one in sentences], parts, random_state)
@@ -181,40 +156,13 @@ def features_of(cell: str) -> dict[str, str]:
     return {name: value for name, sign, value in parts if sign}
 
 
-def text_task(files: Files, *, label: str = "label", random_state: RandomState = 0) -> ProbeTask:
-    """Make a task with a label for every text, such as the acceptability of a sentence (CoLA).
-
-    Parameters
-    ----------
-    files : path or mapping of str to path
-        A csv, tsv, jsonl, json or parquet file (possibly with .gz) with a column "text", or one
-        per part: "train", "test", and optionally "dev". A hash of the texts splits a single file.
-    label : str
-        Column of the labels, which names the task.
-    random_state : int, Generator or None
-        Seed of the split.
-
-    Returns
-    -------
-    ProbeTask
-        With the unit "text". Repeated texts are left out as in `token_task`.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read or lacks a column, a row has no text or no label, or all labels
-        are equal.
-
-    References
-    ----------
-    Warstadt, Singh and Bowman, "Neural Network Acceptability Judgments", TACL 7, 2019.
-    """
+def text_task(files: Files, *, label: str, random_state: RandomState = 0) -> ProbeTask:
+    """Make a task with a label for every text of tables, (part, path) each, by a column."""
     texts: list[str] = []
     labels: list[str] = []
     parts: list[str] = []
 
-    named = by_part(files, "files") if isinstance(files, Mapping) else [("", files)]
-    for part, path in named:
+    for part, path in files:
         table = TableFile(Path(path).expanduser())
         texts += table.texts("text")
         labels += [str(spell_class(cell)) for cell in table.cells(label, _is_label, "a label")]
@@ -224,7 +172,7 @@ def text_task(files: Files, *, label: str = "label", random_state: RandomState =
     rows, parts, decisions = split(keys, parts, random_state, "texts")
     labels = [labels[place] for place in rows]
     if len(set(labels)) < 2:
-        raise InputError("label", "a column of two labels or more", sorted(set(labels)))
+        raise InputError("task", "a column of two labels or more", sorted(set(labels)))
 
     return ProbeTask(
         name=label,
@@ -258,44 +206,10 @@ Labels = dict[int, SentenceLabel]
 
 
 def sentence_task(treebanks: Treebanks, task: str, *, random_state: RandomState = 0) -> ProbeTask:
-    """Make a task with one label for every sentence of a treebank.
+    """Make a task with one label for every sentence of treebanks, (part, treebank) each.
 
     All classes have the same size in each part, and no sentence occurs twice. A hash of the
-    content selects the sentences that are left out. Sentences have 5 to 28 words, as those of
-    SentEval, and the text of the treebank.
-
-    Parameters
-    ----------
-    treebanks : Treebank, sequence of Treebank, or mapping of str to Treebank
-        By part: "train", "test", and optionally "dev". Without parts, a hash of the content splits
-        the sentences: 80 % to train, 10 % each to dev and test.
-    task : str
-        "sentence length" : number of words, in six bins of equal width.
-
-        "tree depth" : maximum number of steps from the root of the dependency tree to a word, for
-        the three consecutive depths that keep most sentences. In each part all classes have
-        the same distribution of lengths, which would otherwise predict the depth.
-
-        "bigram shift" : whether two neighboring words are exchanged. Each sentence occurs once,
-        intact or shifted, with spaces between words; the first word and punctuation keep their
-        places.
-    random_state : int, Generator or None
-        Seed of the hashes.
-
-    Returns
-    -------
-    ProbeTask
-        With the unit "text".
-
-    Raises
-    ------
-    InputError
-        If the task does not exist, the treebank lacks heads, or a class has no sentence in a part.
-
-    References
-    ----------
-    Conneau, Kruszewski, Lample, Barrault and Baroni, "What you can cram into a single $&!#* vector:
-    Probing sentence embeddings for linguistic properties", ACL 2018, section 2.
+    content selects the sentences that are left out.
     """
     seed = resolve_seed(random_state)
     label = _TASKS[checked_choice(task, "task", SENTENCE_TASKS)]
@@ -319,8 +233,8 @@ def sentence_task(treebanks: Treebanks, task: str, *, random_state: RandomState 
     if len(classes) < 2 or lacking:
         in_parts = f" in {', '.join(lacking)}" if lacking else ""
         remedy = "give more sentences"
-        required = f"with sentences of two classes or more of {task!r}{in_parts}"
-        raise InputError("treebanks", required, remedy=remedy, found=", ".join(classes) or "none")
+        required = f"treebanks with sentences of two classes or more of {task!r}{in_parts}"
+        raise InputError("source", required, remedy=remedy, found=", ".join(classes) or "none")
     message = (
         f"{task}: {len(rows):,} of {len(sentences):,} sentences of {SHORTEST} to "
         f"{LONGEST} words are labelled, with {len(classes)} classes of equal size in each part."
@@ -341,15 +255,15 @@ def _distinct(
     """Return distinct sentences of common lengths, and the part of each."""
     sentences, parts, decisions = gathered(treebanks)
     if needs_heads and (bare := [one.id for one in sentences if not one.heads]):
-        raise InputError("treebanks", "with heads", found=f"sentence {bare[0]!r} without")
+        raise InputError("source", "treebanks with heads", found=f"sentence {bare[0]!r} without")
     # Of sentences that differ in case alone, the same one stays whatever the order of the rows.
     in_order = sorted(
         (n for n, one in enumerate(sentences) if SHORTEST <= len(one.words) <= LONGEST),
         key=lambda n: (sentences[n].words, sentences[n].heads),
     )
     if not in_order:
-        expected = f"with sentences of {SHORTEST} to {LONGEST} words"
-        raise InputError("treebanks", expected, found="none")
+        expected = f"treebanks with sentences of {SHORTEST} to {LONGEST} words"
+        raise InputError("source", expected, found="none")
     keys = [key_of(sentences[n].words) for n in in_order]
     places, part_of, notes = split(keys, [parts[n] for n in in_order], seed, unique=True)
     part_of_row = dict(zip([in_order[place] for place in places], part_of, strict=True))

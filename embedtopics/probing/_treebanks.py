@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 import sys
 from collections import Counter
@@ -26,39 +27,72 @@ SENTENCE_NAMES = ("sent_id", "sentence_id", "sentence")
 NUMBER_NAMES = ("tok_id", "token_id", "id")
 
 
-def read_conllu(path: str | Path) -> Treebank:
-    """Read a treebank in the CoNLL-U format of Universal Dependencies.
+TABLE_SUFFIXES = (".tsv", ".csv", ".txt")
+"""Tables of words; other files are CoNLL-U."""
 
-    The units are syntactic words. The words of a multi-word token, such as "de" and "le" of the
-    French "du", share its place in the text. Empty nodes (8.1) are left out.
+
+def read_treebank(path: str | os.PathLike[str]) -> Treebank:
+    """Read sentences with labels of their words: a treebank in CoNLL-U, or a table of words.
 
     Parameters
     ----------
-    path : str or Path
-        A .conllu file, possibly compressed (.gz).
+    path : str or path
+        In UTF-8, possibly compressed (.gz). The ending says what it is.
+
+        .tsv, .csv, .txt : one word per line, with empty lines between sentences. The first line
+        names the columns, between commas in a .csv file, where fields may be quoted, and between
+        tabs in others. That of the words is "form", "token" or "word". Where a column "sent_id",
+        "sentence_id" or "sentence" changes, a sentence ends. A column "tok_id", "token_id" or "id"
+        numbers the words of each sentence from 1, and "head" refers to these numbers.
+
+        .conllu and others : the CoNLL-U format of Universal Dependencies. The units are syntactic
+        words. The words of a multi-word token, such as "de" and "le" of the French "du", share its
+        place in the text. Empty nodes (8.1) are left out.
 
     Returns
     -------
     Treebank
-        Its columns are lemma, upos, xpos, feats, head, deprel, deps and misc.
+        Of CoNLL-U, its columns are lemma, upos, xpos, feats, head, deprel, deps and misc; of a
+        table, all but those of words, sentences and numbers.
 
     Raises
     ------
     InputError
-        If the file is not UTF-8, a line lacks one of the ten columns or its form, words are not
-        numbered in order, or heads do not form a tree with one root. The error names the line in
-        which the sentence begins.
+        If the file is not UTF-8, a line has other columns or lacks its form, words are not
+        numbered in order, heads do not form a tree with one root, or a column is missing. The error
+        names the line, or that in which the sentence begins.
 
     Notes
     -----
-    The text of a sentence is that of its comment ``# text``. If there is none, or it does not
-    match the words, the text is made from the words and ``SpaceAfter=No``.
+    The text of a sentence in CoNLL-U is that of its comment ``# text``. If there is none, or it
+    does not match the words, the text is made from the words and ``SpaceAfter=No``. The text of a
+    table is the words, joined by spaces.
 
     References
     ----------
     https://universaldependencies.org/format.html; de Marneffe, Manning, Nivre and Zeman,
     "Universal Dependencies", Computational Linguistics 47(2), 2021.
     """
+    return _read_token_table(path) if is_table_of_words(path) else _read_conllu(path)
+
+
+def has_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> bool:
+    """Return whether a name has one of some endings, possibly before .gz."""
+    return Path(path).name.lower().removesuffix(".gz").endswith(suffixes)
+
+
+def is_table_of_words(path: str | os.PathLike[str]) -> bool:
+    """Return whether a treebank is a table with one word per line, by its name."""
+    return has_suffix(path, TABLE_SUFFIXES)
+
+
+def first_line(path: str | os.PathLike[str]) -> str:
+    """Return the first line of a file in UTF-8."""
+    return next(_lines(_checked_file(path)), "")
+
+
+def _read_conllu(path: str | os.PathLike[str]) -> Treebank:
+    """Read a treebank in CoNLL-U."""
     file = _checked_file(path)
     sentences: list[Sentence] = []
     counts: Counter[str] = Counter()
@@ -142,31 +176,10 @@ def _parse_sentence(
     )
 
 
-def read_token_table(path: str | Path) -> Treebank:
-    """Read words with any labels: one word per line, empty lines between sentences.
-
-    Parameters
-    ----------
-    path : str or Path
-        In UTF-8, possibly compressed (.gz). The first line names the columns, between commas in a
-        .csv file, where fields may be quoted, and between tabs in others. That of the words is
-        "form", "token" or "word".
-
-    Returns
-    -------
-    Treebank
-        With all other columns; texts are the words, joined by spaces. Where a column "sent_id",
-        "sentence_id" or "sentence" changes, a sentence ends. A column "tok_id", "token_id" or "id"
-        numbers the words of each sentence from 1, and "head" refers to these numbers.
-
-    Raises
-    ------
-    InputError
-        If the file is not UTF-8, a line has another number of fields than the header or an empty
-        word, words are not numbered in order, heads do not form a tree, or a column is missing.
-    """
+def _read_token_table(path: str | os.PathLike[str]) -> Treebank:
+    """Read a table with one word per line."""
     file = _checked_file(path)
-    is_csv = file.name.lower().removesuffix(".gz").endswith(".csv")
+    is_csv = has_suffix(file, (".csv",))
     options: dict[str, Any] = {} if is_csv else {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
     reader = csv.reader((line + "\n" for line in _lines(file)), strict=True, **options)
 
@@ -230,7 +243,7 @@ def _first_present(spellings: Sequence[str], names: Sequence[str]) -> str:
     return next((spelling for spelling in spellings if spelling in names), "")
 
 
-def _checked_file(path: str | Path) -> Path:
+def _checked_file(path: str | os.PathLike[str]) -> Path:
     file = Path(path).expanduser()
     check_path(file)
     if file.is_dir():

@@ -44,9 +44,9 @@ def test_prints_and_writes_what_the_functions_return(tiny_bert, files, tmp_path)
         "--control", "--random", columns=100,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    banks = {name: probing.read_token_table(path)
+    banks = {name: probing.read_treebank(path)
              for name, path in zip(("train", "test"), files, strict=True)}  # fmt: skip
-    task = probing.token_task(banks, "upos")
+    task = probing.make_task(banks, "upos")
     states = probing.hidden_states(tiny_bert, task)
     scores = probing.probe(states, task, control=True)
     found = pd.read_csv(out / "scores.csv", keep_default_na=True)
@@ -107,6 +107,8 @@ def test_bad_input(tiny_bert, files, tmp_path):
     assert "broken.conllu must be ten columns" in refused("probe", broken)
     texts = tmp_path / "t.jsonl"
     texts.write_text('{"text": "a", "label": 1}\n')
-    assert "files of one kind, got jsonl and table" in refused(*first, "--test", texts)
+    assert "files of one kind; got rows that are words, and texts" in refused(
+        *first, "--test", texts
+    )
     assert "is a file" in refused(*first, "--out", texts)
     assert "control" in refused(*first, "--task", "sentence length", "--control")

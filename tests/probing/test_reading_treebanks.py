@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
-from embedtopics.probing import read_conllu, read_token_table
+from embedtopics.probing import read_treebank
 from embedtopics.probing.results import Sentence
 from tests.factories import refuses
 from tests.probing.treebanks import FRENCH, OTHERS, conllu
@@ -25,7 +25,7 @@ def written(tmp_path):
 
 
 def test_words_are_the_units_and_multiword_tokens_their_place(written):
-    bank = read_conllu(written(FRENCH))
+    bank = read_treebank(written(FRENCH))
     first, second = bank.sentences
     assert (first.id, first.text) == ("fr-1", "Il parle du chat.")
     assert first.words == ("Il", "parle", "de", "le", "chat", ".")
@@ -43,14 +43,14 @@ def test_words_are_the_units_and_multiword_tokens_their_place(written):
 
 
 def test_gzip_a_byte_order_mark_and_windows_line_ends_change_nothing(written):
-    plain = read_conllu(written(FRENCH))
+    plain = read_treebank(written(FRENCH))
     marked = b"\xef\xbb\xbf" + FRENCH.replace("\n", "\r\n").encode()
-    assert read_conllu(written(marked, "made.conllu.gz")).sentences == plain.sentences
+    assert read_treebank(written(marked, "made.conllu.gz")).sentences == plain.sentences
 
 
 def test_text_that_is_not_that_of_the_words_is_made_from_these(written):
     other = FRENCH.replace("Il parle du chat.", "Il parle d'un chat.")
-    bank = read_conllu(written(other.replace("Oui", "O\u2028u\x85i")))
+    bank = read_treebank(written(other.replace("Oui", "O\u2028u\x85i")))
     assert bank.sentences[0].text == "Il parle du chat."
     assert bank.decisions[-1].name == "texts_made"
     # Line ends of Unicode are part of a word.
@@ -60,7 +60,7 @@ def test_text_that_is_not_that_of_the_words_is_made_from_these(written):
 def test_sentences_without_heads_are_counted(written):
     lines = [line.split("\t") for line in FRENCH.split("\n")]
     bare = "\n".join("\t".join([*f[:6], "_", *f[7:]]) if len(f) == 10 else f[0] for f in lines)
-    bank = read_conllu(written(bare))
+    bank = read_treebank(written(bare))
     assert all(one.heads == () for one in bank.sentences)
     assert bank.decisions[-1].name == "without_heads" and bank.decisions[-1].value == 2
 
@@ -91,27 +91,27 @@ def test_broken_sentences_are_named(written, case):
     before, after, parameter, row = BROKEN[case]
     assert before in FRENCH
     with pytest.raises(InputError) as caught:
-        read_conllu(written(FRENCH.replace(before, after, 1)))
+        read_treebank(written(FRENCH.replace(before, after, 1)))
     assert caught.value.line == row and caught.value.parameter.startswith(parameter)
 
 
 def test_bytes_that_are_not_utf8_are_named(written):
     with refuses("made.conllu", line=14):
-        read_conllu(written(FRENCH.encode().replace(b"Oui", b"Ou\xffi")))
+        read_treebank(written(FRENCH.encode().replace(b"Oui", b"Ou\xffi")))
 
 
 def test_files_that_are_none(written, tmp_path):
     with pytest.raises(InputError, match="no such file"):
-        read_conllu(tmp_path / "nothing.conllu")
+        read_treebank(tmp_path / "nothing.conllu")
     with refuses("path"):
-        read_conllu(tmp_path)
+        read_treebank(tmp_path)
     with refuses("made.conllu"):
-        read_conllu(written("\n\n"))
+        read_treebank(written("\n\n"))
     with refuses("id in made.conllu", line=1):
-        read_conllu(written("0.1\tx" + "\t_" * 8 + "\n"))
+        read_treebank(written("0.1\tx" + "\t_" * 8 + "\n"))
     with pytest.raises(InputError, match="gzip"):
         (tmp_path / "bad.gz").write_bytes(b"no gzip")
-        read_conllu(tmp_path / "bad.gz")
+        read_treebank(tmp_path / "bad.gz")
 
 
 _form = st.text(
@@ -155,7 +155,7 @@ def _sentences(draw):
 def test_what_is_written_is_read_again(tmp_path_factory, sentences):
     path = tmp_path_factory.getbasetemp() / "round.conllu"
     path.write_bytes(conllu(sentences).encode())
-    bank = read_conllu(path)
+    bank = read_treebank(path)
     assert list(bank.sentences) == sentences
     assert not any(decision.name == "texts_made" for decision in bank.decisions)
 
@@ -164,20 +164,20 @@ TABLE = "sent_id\ttok_id\tform\tupos\thead\na\t1\tYes\tINTJ\t0\na\t2\t.\tPUNCT\t
 
 
 def test_tables_end_sentences_at_empty_lines_and_new_ids(written):
-    bank = read_token_table(written(TABLE, "t.tsv"))
+    bank = read_treebank(written(TABLE, "t.tsv"))
     assert [(s.id, s.words, s.heads) for s in bank.sentences] == [
         ("a", ("Yes", "."), (0, 1)), ("b", ("No",), (0,)),
     ]  # fmt: skip
     assert bank.columns == ("upos", "head") and bank.sentences[0].columns["upos"][1] == "PUNCT"
     assert bank.sentences[0].text == "Yes ." and bank.sentences[0].spans == ((0, 3), (4, 5))
-    tags = read_token_table(written('token\ttag\n"\tO\n#ner\tB-x\n\n\nIt\tO', "w.tsv.gz"))
+    tags = read_treebank(written('token\ttag\n"\tO\n#ner\tB-x\n\n\nIt\tO', "w.tsv.gz"))
     assert [(s.id, s.words) for s in tags.sentences] == [("1", ('"', "#ner")), ("2", ("It",))]
 
 
 def test_tables_with_commas_and_quotes(written):
-    bank = read_token_table(written('word,tag\n"a,b",X\n"""",Y\n\nc,Z\n', "t.csv"))
+    bank = read_treebank(written('word,tag\n"a,b",X\n"""",Y\n\nc,Z\n', "t.csv"))
     assert [s.words for s in bank.sentences] == [("a,b", '"'), ("c",)]
-    bank = read_token_table(written("word\tsentence\na\t1\nb\t2\n", "k.tsv"))
+    bank = read_treebank(written("word\tsentence\na\t1\nb\t2\n", "k.tsv"))
     assert [s.id for s in bank.sentences] == ["1", "2"]
 
 
@@ -196,12 +196,12 @@ def test_tables_with_commas_and_quotes(written):
 )  # fmt: skip
 def test_broken_tables(written, content, message):
     with refuses(message):
-        read_token_table(written(content, "t.tsv"))
+        read_treebank(written(content, "t.tsv"))
 
 
 def test_quotes_that_are_never_closed(written):
     with refuses("t.csv", line=2):
-        read_token_table(written('word,tag\n"a,b\n', "t.csv"))
+        read_treebank(written('word,tag\n"a,b\n', "t.csv"))
 
 
 @pytest.mark.benchmark_data
@@ -216,5 +216,5 @@ def test_quotes_that_are_never_closed(written):
     ],
 )  # fmt: skip
 def test_published_counts(data_folder, name, n_sentences, n_words):
-    bank = read_token_table(data_folder / f"{name}.tsv.gz")
+    bank = read_treebank(data_folder / f"{name}.tsv.gz")
     assert (len(bank), len(bank.to_frame())) == (n_sentences, n_words)

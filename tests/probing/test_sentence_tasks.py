@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from embedtopics.probing import read_conllu, read_token_table, sentence_task
+from embedtopics.probing import make_task, read_treebank
 from embedtopics.probing._tasks import SENTENCE_TASKS, depth, shifted, tokens_of
 from tests.factories import refuses
 from tests.probing.treebanks import FRENCH_FILE, n_each_in_one_part, sentence, treebank
@@ -42,7 +42,7 @@ def chain(n, steps, id):
 
 def test_lengths_are_in_bins_of_one_width():
     lines = [flat(4 + i % 26, str(i)) for i in range(900)]  # also too short and too long ones
-    task = sentence_task(treebank(*lines), "sentence length")
+    task = make_task(treebank(*lines), "sentence length")
     check_sound(task, 6)
     for text, (label,) in zip(task.texts, task.labels, strict=True):
         low, high = map(int, label.split("-"))
@@ -64,7 +64,7 @@ def test_lengths_say_nothing_of_the_depth():
         steps = int(np.clip(n // 2 + rng.integers(-2, 2), 1, n - 1))
         lines.append(chain(n, steps, str(i)))
     known = {one.text: depth(one.heads) for one in lines}
-    task = sentence_task(treebank(*lines), "tree depth")
+    task = make_task(treebank(*lines), "tree depth")
     check_sound(task, 3)
     lengths = defaultdict(Counter)
     for text, (label,), part in zip(task.texts, task.labels, task.parts, strict=True):
@@ -77,7 +77,7 @@ def test_a_shift_exchanges_two_neighbours_and_leaves_no_other_trace():
     words = "The old cat , it seems , sat down ."
     names = [f"cat{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(100)]
     lines = [sentence(words.replace("cat", name), id=name, upos=words) for name in names]
-    task = sentence_task(treebank(*lines), "bigram shift")
+    task = make_task(treebank(*lines), "bigram shift")
     check_sound(task, 2)
     originals = {tuple(sorted(one.words)): one.words for one in lines}
     used = []
@@ -93,7 +93,7 @@ def test_a_shift_exchanges_two_neighbours_and_leaves_no_other_trace():
             assert all(before[place].isalpha() for place in apart)
     # No sentence is there in both forms.
     assert len(set(used)) == len(used)
-    again = sentence_task(treebank(*lines[::-1]), "bigram shift")
+    again = make_task(treebank(*lines[::-1]), "bigram shift")
     assert dict(zip(task.texts, task.labels, strict=True)) == dict(
         zip(again.texts, again.labels, strict=True)
     )
@@ -110,7 +110,7 @@ def test_what_cannot_be_shifted():
 
 
 def test_multiword_tokens_are_shifted_as_they_are_written():
-    first = read_conllu(FRENCH_FILE).sentences[0]
+    first = read_treebank(FRENCH_FILE).sentences[0]
     assert tokens_of(first) == ("Il", "parle", "du", "chat", ".")
 
 
@@ -131,18 +131,18 @@ def test_the_order_of_the_rows_changes_nothing(what):
         lines.append(sentence(one.text.upper(), one.heads, f"{one.id}u", **columns))
     rows = {}
     for order in (lines, lines[::-1]):
-        task = sentence_task(treebank(*order), what)
+        task = make_task(treebank(*order), what)
         rows.setdefault(frozenset(zip(task.texts, task.labels, task.parts, strict=True)), order)
     assert len(rows) == 1
     assert "repeats" in {decision.name for decision in task.decisions}
-    other = sentence_task(treebank(*lines), what, random_state=1)
+    other = make_task(treebank(*lines), what, random_state=1)
     assert frozenset(zip(other.texts, other.labels, other.parts, strict=True)) not in rows
 
 
 def test_sentences_of_the_test_are_not_learnt_from():
     lines = [flat(5 + i % 24, str(i)) for i in range(400)]
     parts = {"train": treebank(*lines), "test": treebank(*lines[:150])}
-    task = sentence_task(parts, "sentence length")
+    task = make_task(parts, "sentence length")
     sides = defaultdict(set)
     for text, part in zip(task.texts, task.parts, strict=True):
         sides[part].add(text)
@@ -153,23 +153,23 @@ def test_sentences_of_the_test_are_not_learnt_from():
 def test_what_is_no_question():
     bank = treebank(*clauses(20))
     for parameter, task in [
-        ("task", "sentiment"), ("treebanks", "tree depth"),
+        ("task", "sentiment"), ("source", "tree depth"),
     ]:  # fmt: skip
         with refuses(parameter):
-            sentence_task(bank if parameter == "task" else treebank(flat(4, "1")), task)
+            make_task(bank if parameter == "task" else treebank(flat(4, "1")), task)
     bare = sentence("a b c d e", id="1", upos="X X X X X")
     for task, sentences in [("tree depth", [bare] * 3), ("bigram shift", [flat(5, "1")])]:
-        with refuses("treebanks"):
-            sentence_task(treebank(*sentences), task)
+        with refuses("source"):
+            make_task(treebank(*sentences), task)
 
 
 @pytest.mark.benchmark_data
 @pytest.mark.parametrize("what", SENTENCE_TASKS)
 def test_english_ewt(data_folder, what):
     banks = {
-        part: read_token_table(data_folder / "ud_english_ewt" / f"{part}.tsv.gz") for part in PARTS
+        part: read_treebank(data_folder / "ud_english_ewt" / f"{part}.tsv.gz") for part in PARTS
     }
-    task = sentence_task(banks, what)
+    task = make_task(banks, what)
     check_sound(task, len({label for (label,) in task.labels}))
     assert len(task.texts) > 600
     n_each_in_one_part([text.casefold() for text in task.texts], task.parts)

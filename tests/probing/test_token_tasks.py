@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.probing import read_conllu, token_task
+from embedtopics.probing import make_task, read_treebank
 from embedtopics.probing._tasks import split_contents
 from tests.factories import refuses
 from tests.probing.treebanks import FRENCH_FILE, sentence, treebank
@@ -12,12 +12,12 @@ from tests.probing.treebanks import FRENCH_FILE, sentence, treebank
 
 @pytest.fixture
 def french():
-    return read_conllu(FRENCH_FILE)
+    return read_treebank(FRENCH_FILE)
 
 
 def test_columns_and_parts(french):
     parts = {"train": french, "test": treebank(french.sentences[0])}
-    task = token_task(parts, "upos")
+    task = make_task(parts, "upos")
     # The first sentence stands in the test, too: the training is left with the second.
     assert task.texts == (("Oui", "!"), ("Il", "parle", "de", "le", "chat", "."))
     assert task.labels == (("INTJ", "PUNCT"), ("PRON", "VERB", "ADP", "DET", "NOUN", "PUNCT"))
@@ -30,7 +30,7 @@ def test_one_key_of_a_column():
         sentence("They see", id="1", feats="Case=Nom|Number=Plur _"),
         sentence("he sees", id="2", feats="Number=Sing|Person=3 Numbers=Many"),
     )
-    number = token_task(bank, "feats:Number")
+    number = make_task(bank, "feats:Number")
     assert number.labels == (("Plur", ""), ("Sing", "")) and number.name == "feats:Number"
 
 
@@ -40,8 +40,8 @@ def test_an_underscore_is_no_label_unless_it_is_a_lemma():
         sentence("c d", id="2", lemma="c d", xpos="X Y"),
         sentence("e f", id="3", lemma="e f", xpos="X Y"),
     )
-    assert token_task(bank, "lemma").labels[0] == ("_", "a", "")
-    assert token_task(bank, "xpos").labels[0] == ("X", "", "Y")
+    assert make_task(bank, "lemma").labels[0] == ("_", "a", "")
+    assert make_task(bank, "xpos").labels[0] == ("X", "", "Y")
 
 
 def test_what_is_no_question():
@@ -49,13 +49,13 @@ def test_what_is_no_question():
     for parameter, banks, task in [
         ("task", bank, "pos"), ("task", bank, "xpos"),
         ("task", treebank(sentence("a b", upos="X X")), "upos"),
-        ("treebanks", {"train": bank}, "upos"),
-        ("treebanks", {"train": bank, "test": bank, "gold": bank}, "upos"),
-        ("treebanks", [], "upos"),
+        ("source", {"train": bank}, "upos"),
+        ("source", {"train": bank, "test": bank, "gold": bank}, "upos"),
+        ("source", [], "upos"),
         ("the part train", {"train": bank, "test": bank}, "upos"),
     ]:  # fmt: skip
         with refuses(parameter):
-            token_task(banks, task)
+            make_task(banks, task)
 
 
 @given(st.lists(st.text("abcde", min_size=1), min_size=3), st.integers(0, 5), st.randoms())

@@ -71,6 +71,14 @@ def sizes(
     -------
     plotly.graph_objects.Figure
         One bar trace.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> figure = et.plots.sizes(model)
+    >>> figure.layout.yaxis.ticktext[-1].strip()
+    'No topic'
     """
     import plotly.graph_objects as go
 
@@ -150,6 +158,14 @@ def terms(
     ------
     InputError
         If a topic id is not in the result.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> figure = et.plots.terms(model, topics=[0, 1], n_terms=5)
+    >>> len(figure.data), len(figure.data[0].x)
+    (2, 5)
     """
     canvas = Canvas(title, width, height)
     result = result_of(result)
@@ -253,6 +269,16 @@ def keyness(
     -------
     plotly.graph_objects.Figure
         One bar trace for each side, of at most 15 terms.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> is_press = model.result_.corpus.metadata["source"] == "press"
+    >>> words = et.topics.keyness(model, is_press)
+    >>> figure = et.plots.keyness(words, target="press", reference="others")
+    >>> [bars.name for bars in figure.data]
+    ['press', 'others']
     """
     import plotly.graph_objects as go
 
@@ -332,6 +358,15 @@ def stability(
     ------
     InputError
         If stability was not measured.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> measured = et.topics.with_stability(model.result_, n_replicates=3)
+    >>> figure = et.plots.stability(measured)
+    >>> figure.layout.xaxis.title.text
+    'overlap with the best match (Jaccard)'
     """
     import plotly.graph_objects as go
 

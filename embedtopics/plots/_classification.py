@@ -80,6 +80,19 @@ def confusion(
     ------
     InputError
         For several labels per text, and for more than 40 classes.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> frame = et.Corpus("embedtopics:demo").to_frame()
+    >>> frame = frame[frame["theme"].isin(["chess", "cycling"])]
+    >>> train = frame["text"][::2].tolist(), frame["theme"][::2].tolist()
+    >>> test = frame["text"][1::2].tolist(), frame["theme"][1::2].tolist()
+    >>> classifier = et.TextClassifier("tfidf").fit(*train)
+    >>> report = et.classification.evaluate(classifier, test, train)
+    >>> figure = et.plots.confusion(report)
+    >>> [name.strip() for name in figure.layout.yaxis.ticktext]
+    ['chess', 'cycling']
     """
     import plotly.graph_objects as go
 
@@ -135,6 +148,19 @@ def reliability(
     Returns
     -------
     plotly.graph_objects.Figure
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> frame = et.Corpus("embedtopics:demo").to_frame()
+    >>> frame = frame[frame["theme"].isin(["chess", "cycling"])]
+    >>> train = frame["text"][::2].tolist(), frame["theme"][::2].tolist()
+    >>> test = frame["text"][1::2].tolist(), frame["theme"][1::2].tolist()
+    >>> classifier = et.TextClassifier("tfidf").fit(*train)
+    >>> report = et.classification.evaluate(classifier, test, train)
+    >>> figure = et.plots.reliability(report)
+    >>> figure.layout.xaxis.title.text, figure.layout.yaxis.title.text
+    ('confidence', 'accuracy')
     """
     import plotly.graph_objects as go
 
@@ -184,6 +210,19 @@ def risk_coverage(
     Returns
     -------
     plotly.graph_objects.Figure
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> frame = et.Corpus("embedtopics:demo").to_frame()
+    >>> frame = frame[frame["theme"].isin(["chess", "cycling"])]
+    >>> train = frame["text"][::2].tolist(), frame["theme"][::2].tolist()
+    >>> test = frame["text"][1::2].tolist(), frame["theme"][1::2].tolist()
+    >>> classifier = et.TextClassifier("tfidf").fit(*train)
+    >>> report = et.classification.evaluate(classifier, test, train)
+    >>> figure = et.plots.risk_coverage(report)
+    >>> figure.layout.xaxis.title.text, figure.layout.yaxis.title.text
+    ('coverage', 'error')
     """
     import plotly.graph_objects as go
 
@@ -239,6 +278,15 @@ def forest(
     Returns
     -------
     plotly.graph_objects.Figure
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> effects = et.topics.effects(model, "source", topics=[0, 1, 2])
+    >>> figure = et.plots.forest(effects, title="Topics by source")
+    >>> len(figure.data), figure.layout.title.text
+    (3, 'Topics by source')
     """
     import plotly.graph_objects as go
 
@@ -349,6 +397,15 @@ def specifications(
     ------
     InputError
         If the topic or the quantity is not in the summary.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> corpus = et.Corpus("embedtopics:demo", limit=200)
+    >>> answers = et.topics.specifications(corpus, ["tfidf"], n_topics=[4, 6])
+    >>> figure = et.plots.specifications(answers)
+    >>> [name.strip() for name in figure.layout.yaxis2.ticktext]
+    ['n_topics: 4', 'n_topics: 6']
     """
     canvas = Canvas(title, width, height)
     check_input(answers, "answers", Specifications, "et.topics.specifications(corpus)")

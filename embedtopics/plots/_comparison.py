@@ -83,6 +83,16 @@ def comparison(
     ------
     InputError
         If `width` or `height` leaves too little space for the maps.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> corpus = et.Corpus("embedtopics:demo", limit=200)
+    >>> encoders = {"words": "tfidf", "random": et.encoders.RandomProjectionEncoder()}
+    >>> compared = et.comparison.compare_encoders(encoders, corpus, "theme", n_resamples=100)
+    >>> figure = et.plots.comparison(compared, width=900)
+    >>> [note.text for note in figure.layout.annotations if note.text.startswith("<b>")]
+    ['<b>words</b>', '<b>random</b>']
     """
     canvas = Canvas(title, width, height)
     call = "et.comparison.compare_encoders(encoders, corpus)"

@@ -60,6 +60,15 @@ def hierarchy(
     -------
     plotly.graph_objects.Figure
         One line trace per colour, then the points of the merges.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> tree = et.topics.hierarchy(model)
+    >>> figure = et.plots.hierarchy(tree)
+    >>> figure.layout.xaxis.title.text
+    'merge distance'
     """
     import plotly.graph_objects as go
 

@@ -71,6 +71,14 @@ def map(
     -------
     plotly.graph_objects.Figure
         WebGL traces: the outliers first, then one trace per topic.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> figure = et.plots.map(model, title="What people wrote", width=800)
+    >>> figure.layout.title.text, figure.layout.width
+    ('What people wrote', 800)
     """
     import plotly.graph_objects as go
 

@@ -75,6 +75,15 @@ def mixture(
     ------
     InputError
         If it is no `Mixture`.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> mixture = et.topics.mixture(model, 0)
+    >>> figure = et.plots.mixture(mixture)
+    >>> len(figure.data[1].text) == len(mixture.tokens)
+    True
     """
     canvas = Canvas(title, width, height).sized(PAGE_WIDTH)
     check_input(mixture, "mixture", Mixture, "et.topics.mixture(model, row)")
@@ -212,6 +221,15 @@ def tokens(
     plotly.graph_objects.Figure
         Texts from the least to the most divided; the tokenizer does not know a word of several
         colours.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> corpus = ["The bees swarmed early.", "An unprecedented thermostat."]
+    >>> report = et.pretraining.tokenizer_report(corpus, "all-MiniLM-L6-v2")
+    >>> figure = et.plots.tokens(report)
+    >>> list(figure.data[0].text)[:5]
+    ['The', 'bees', 'swarm', 'ed', 'early']
     """
     import plotly.graph_objects as go
 

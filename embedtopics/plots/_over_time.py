@@ -86,6 +86,15 @@ def over_time(
     ------
     InputError
         If a topic id does not exist.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> trends = et.topics.over_time(model, "quarter", time="date")
+    >>> figure = et.plots.over_time(trends, topics=[0, 1], changes=et.topics.changes(trends))
+    >>> len([trace for trace in figure.data if trace.name])  # a line for each topic
+    2
     """
     canvas = Canvas(title, width, height)
     check_input(trends, "trends", TopicTrends, "et.topics.over_time(model)")
@@ -302,6 +311,15 @@ def by_group(
     ------
     InputError
         If a topic id does not exist.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> groups = et.topics.by_group(model, "source")
+    >>> figure = et.plots.by_group(groups, topics=[0, 1, 2])
+    >>> [dots.name for dots in figure.data][:2]
+    ['press (193 rows)', 'forum (176 rows)']
     """
     import plotly.graph_objects as go
 

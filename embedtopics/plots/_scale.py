@@ -51,6 +51,17 @@ def axis(
     ------
     NotFittedError
         If the scale is not fitted.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> scale = et.probing.Scale(["good", "happy", "excellent"], ["bad", "sad", "terrible"])
+    >>> texts = ["A good and happy day.", "An excellent, happy meal.", "A good friend is happy."]
+    >>> texts += ["A bad and sad day.", "A terrible, sad meal.", "A bad, terrible evening."]
+    >>> texts += ["An excellent, good evening."]
+    >>> figure = et.plots.axis(scale.fit(texts))
+    >>> figure.layout.yaxis.title.text
+    'uses'
     """
     import plotly.graph_objects as go
 
@@ -111,7 +122,7 @@ def _words_of(scale: Any) -> pd.DataFrame:
     raise InputError(
         "scale",
         "a fitted Scale",
-        remedy="call et.probing.Scale(encoder).fit(texts, scores) first",
+        remedy="call et.probing.Scale(positive, negative).fit(texts) first",
         found=type(scale).__name__,
     )
 

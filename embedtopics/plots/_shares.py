@@ -77,6 +77,19 @@ def shares(
     ------
     InputError
         If there is no such class, or the shares are of numbers, which have no classes.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> frame = et.Corpus("embedtopics:demo").to_frame()
+    >>> truth = (frame["theme"] == "chess").map({True: "chess", False: "other"})
+    >>> mentioned = frame["text"].str.contains("chess").map({True: "chess", False: "other"})
+    >>> gold = truth.where(frame.index % 3 == 0)  # people labelled a third of the texts
+    >>> measured = et.inference.Measurement(gold, mentioned, sampling="random", data=frame)
+    >>> shares = et.inference.shares(measured, by="source")
+    >>> figure = et.plots.shares(shares, classes=["chess"])
+    >>> [name.strip() for name in figure.layout.yaxis.ticktext]
+    ['forum', 'newsletter', 'press', 'report']
     """
     canvas = Canvas(title, width, height)
     check_input(shares, "shares", MeasuredShares, "et.inference.shares(measurement, by)")

@@ -59,6 +59,14 @@ def explore(result: FittedTopics) -> Any:
         its other columns, topic (-1 for none) and topic_name; a column of the input with such a
         name is renamed ``<name>_given``. ``view.select(ids)`` selects rows with text by their ids
         in the page; an empty list selects nothing. Without the extra notebook, the page in a frame.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> view = et.report.explore(model)
+    >>> "Topics of" in view.page
+    True
     """
     result = result_of(result)
     page = explorer_html(result)

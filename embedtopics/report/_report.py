@@ -99,6 +99,17 @@ def write_report(
         If python-docx, which writes .docx files, is not installed.
     OSError
         The folder is not writable, or the disk is full.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = et.report.write_report(model, f"{folder}/study.html", title="What people wrote")
+    ...     document = et.report.write_report(model, f"{folder}/study.md")
+    ...     page.name, "## Methods" in document.read_text("utf-8")
+    ('study.html', True)
     """
     result = _reported(result)
     _check_tables(result, tables)

@@ -17,7 +17,7 @@ from tests.probing.made import random_states
 FIGURES = sorted(plots.__all__)
 
 CALLS = {
-    "axis": ("scale", "et.probing.Scale(encoder).fit(texts, scores)"),
+    "axis": ("scale", "et.probing.Scale(positive, negative).fit(texts)"),
     "by_group": ("groups", "et.topics.by_group(model)"),
     "comparison": ("comparison", "et.comparison.compare_encoders(encoders, corpus)"),
     "confusion": ("report", "et.classification.evaluate(classifier, test, train)"),
@@ -172,9 +172,7 @@ def means():
             }
         )
         frame["low"], frame["high"] = frame["estimate"] - 0.1, frame["estimate"] + 0.1
-        shares = MeasuredShares((), name="position", by=by)
-        object.__setattr__(shares, "to_frame", lambda: frame)
-        return shares
+        return MeasuredShares(table=frame, name="position", by=by)
 
     return made
 

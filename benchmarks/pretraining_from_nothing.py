@@ -40,7 +40,7 @@ def measure(options: Options) -> dict[str, Any]:
         folder = Path(name)
         (folder / "texts.json").write_text(json.dumps({"learned": texts, "held_out": held_out}))
         tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=VOCABULARY)
-        new_encoder(tokenizer, layers=LAYERS, width=WIDTH, out=folder / "start")
+        new_encoder(tokenizer, n_layers=LAYERS, dimensions=WIDTH, out=folder / "start")
 
         def run(system: str, out: str, steps: int, **more: Any) -> dict[str, Any]:
             file, steps = folder / "job.json", 10 if options.quick else steps

@@ -31,7 +31,7 @@ def main() -> None:
     if job["terms_of"]:
         masking = SelectiveMasking.of_corpus(job["learned"], job["terms_of"])
     fertility = [
-        tokenizer_report(job["held_out"], one).fertility for one in (job["encoder"], encoder)
+        tokenizer_report(one, job["held_out"]).fertility for one in (job["encoder"], encoder)
     ]
     result = pretrain(
         encoder, job["learned"], masking, validation=job["held_out"], out=job["out"],

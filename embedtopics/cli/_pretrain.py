@@ -36,7 +36,7 @@ def tokenizer_report(
 
     show.check_outputs(out, figure)
     corpus = Corpus(file, text=text, encoding=encoding)
-    report = report_on_tokenizer(corpus, encoder)
+    report = report_on_tokenizer(encoder, corpus)
     show.write_outputs(out, report.to_frame, figure, lambda: plots.tokens(report))
     show.say(show.printable(report._summary()) + "\n")
     columns = [("word", "words"), ("times", "figure"), ("texts", "figure"), ("pieces", "words")]

@@ -33,6 +33,7 @@ from embedtopics.pretraining._masking import (
     Replacements,
     masking_of,
 )
+from embedtopics.pretraining.results import TASK, PretrainingResult
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.results import Decision
 from embedtopics.training._compare import compare_before_after, corpus_texts, judge
@@ -41,7 +42,7 @@ from embedtopics.training._figures import Figure, compare_scores, ratio
 from embedtopics.training._report import write_report
 from embedtopics.training._settings import TrainingSettings, require_libraries, settings_of
 from embedtopics.training.objectives._trainable import KIND, save_trainable, trainable_of
-from embedtopics.training.results import Change, Diagnosis, TrainingReport
+from embedtopics.training.results import Change, TrainingReport
 from embedtopics.training.trainer._checkpoints import (
     checkpoints_of,
     delete_checkpoints,
@@ -49,8 +50,6 @@ from embedtopics.training.trainer._checkpoints import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from embedtopics.pretraining._masked_model import MaskedData, Scores
     from embedtopics.training.objectives._trainable import Trainable
     from embedtopics.training.trainer._running import Run
@@ -64,61 +63,12 @@ HEAD_STEPS = 500
 
 HELD_OUT, MOST_HELD_OUT, FEWEST_TEXTS = 0.1, 1000, 10
 N_RESAMPLES = 2000
-TASK = "held-out texts"
 _NAMES = {
     "mlm": "masked language model",
     "mlm+nsp": "masked language model and next sentence",
     "mlm+sop": "masked language model and sentence order",
     "rtd": "replaced-token detection",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class PretrainingResult:
-    """An encoder that was pre-trained further, with its report.
-
-    Parameters
-    ----------
-    encoder : SentenceEncoder
-        The encoder, with its former pooling and steps.
-    report : TrainingReport
-        Curves (the metric is the share of hidden tokens that are predicted correctly), their
-        verdict, and changes.
-    """
-
-    encoder: SentenceEncoder
-    report: TrainingReport
-
-    @property
-    def diagnosis(self) -> Diagnosis:
-        """The verdict on the learning curves."""
-        return self.report.diagnosis
-
-    @property
-    def held_out(self) -> pd.DataFrame:
-        """Loss in nats, perplexity and accuracy on held-out texts, before and after.
-
-        Pairs have separate rows; "rtd" is measured on tokens replaced by frequency.
-        """
-        import pandas as pd
-
-        rows: dict[str, list[float]] = {}
-        for change in self.report.before_after:
-            kind, _, measure = change.metric.partition(" ")
-            if change.task != TASK:
-                continue
-            prefix = "pair " if kind == "pair" else ""
-            ends = [change.before, change.after]
-            if measure == "accuracy":
-                rows[f"{prefix}accuracy"] = ends
-                continue
-            rows[f"{prefix}loss"] = [-end for end in ends]
-            if kind == "masked":
-                rows["perplexity"] = [math.exp(min(700.0, -end)) for end in ends]
-        return pd.DataFrame(rows, ["before", "after"]).T
-
-    def __repr__(self) -> str:
-        return f"PretrainingResult({self.report!r})"
 
 
 def pretrain(

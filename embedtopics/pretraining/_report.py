@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -11,6 +12,7 @@ from unicodedata import category
 import numpy as np
 
 from embedtopics.corpus._corpus import as_corpus
+from embedtopics.encoders._foreign import can_encode
 from embedtopics.encoders.sentence._loading import load_vocabulary
 from embedtopics.errors import InputError
 from embedtopics.pretraining.results import TokenizerReport
@@ -29,7 +31,7 @@ MOST_WORDS = 100_000
 TEXTS_AT_ONCE = 1000
 
 
-def tokenizer_report(corpus: Any, encoder: Any = "all-MiniLM-L6-v2") -> TokenizerReport:
+def tokenizer_report(encoder: Any, corpus: Any) -> TokenizerReport:
     """Report into how many pieces an encoder's tokenizer splits the words of a corpus.
 
     Many pieces per word mean that the checkpoint has hardly seen the words, and that less of each
@@ -37,9 +39,9 @@ def tokenizer_report(corpus: Any, encoder: Any = "all-MiniLM-L6-v2") -> Tokenize
 
     Parameters
     ----------
-    corpus : Corpus, or what `Corpus` takes
     encoder : SentenceEncoder or str
         Encoder, or name or folder of a checkpoint; only the tokenizer is loaded.
+    corpus : Corpus, or what `Corpus` takes
 
     Returns
     -------
@@ -63,6 +65,9 @@ def tokenizer_report(corpus: Any, encoder: Any = "all-MiniLM-L6-v2") -> Tokenize
     >>> report.words.iloc[0][["word", "cut"]].tolist()  # doctest: +SKIP
     ['graphene', 'graph ##ene']
     """
+    if not isinstance(encoder, (str, os.PathLike)) and not can_encode(encoder):
+        remedy = "call et.pretraining.tokenizer_report(encoder, corpus)"
+        raise InputError("encoder", "an encoder, or its name or folder", encoder, remedy)
     source = transformer_of(encoder)
     vocabulary = load_vocabulary(source.recipe.checkpoint, source.recipe.trusts_code)
     tokenizer = vocabulary.tokenizer

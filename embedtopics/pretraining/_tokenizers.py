@@ -171,8 +171,8 @@ def new_encoder(
     tokenizer: PreTrainedTokenizerFast,
     *,
     out: str | os.PathLike[str],
-    layers: int = 4,
-    width: int = 256,
+    n_layers: int = 4,
+    dimensions: int = 256,
     random_state: Any = 0,
 ) -> SentenceEncoder:
     """Make a BERT with random weights for a tokenizer.
@@ -186,9 +186,9 @@ def new_encoder(
         Tokenizer, such as `train_tokenizer` returns, with tokens for masking and padding.
     out : path
         Folder for the encoder, its head for masked words and the tokenizer.
-    layers, width : int
-        Number of layers, and dimensions, a multiple of 64 or less. Inner layers are four times as
-        wide; each 64 dimensions have an attention head (Devlin et al. 2019).
+    n_layers, dimensions : int
+        Number of layers, and length of the vectors, a multiple of 64 or less. Inner layers are
+        four times as wide; each 64 dimensions have an attention head (Devlin et al. 2019).
     random_state : int, Generator or None
 
     Returns
@@ -209,19 +209,21 @@ def new_encoder(
     torch = require_torch("new_encoder")
     from transformers import BertConfig, BertForMaskedLM
 
-    checked_count(layers, "layers")
-    if width > HEAD_WIDTH and width % HEAD_WIDTH:
-        raise InputError("width", f"a multiple of {HEAD_WIDTH}, or less than it", width)
+    checked_count(n_layers, "n_layers")
+    checked_count(dimensions, "dimensions")
+    if dimensions > HEAD_WIDTH and dimensions % HEAD_WIDTH:
+        expected = f"a multiple of {HEAD_WIDTH}, or less than it"
+        raise InputError("dimensions", expected, dimensions)
     if None in (tokenizer.pad_token_id, tokenizer.mask_token_id, tokenizer.unk_token_id):
         expected = "one with tokens for padding, masks and the unknown"
         raise InputError("tokenizer", expected, tokenizer.name_or_path)
     folder = check_output_folder(Path(out), KIND)
     config = BertConfig(
         vocab_size=len(tokenizer),
-        hidden_size=int(width),
-        num_hidden_layers=int(layers),
-        num_attention_heads=max(1, width // HEAD_WIDTH),
-        intermediate_size=4 * int(width),
+        hidden_size=int(dimensions),
+        num_hidden_layers=int(n_layers),
+        num_attention_heads=max(1, dimensions // HEAD_WIDTH),
+        intermediate_size=4 * int(dimensions),
         max_position_embeddings=ENCODER_LENGTH,
         pad_token_id=tokenizer.pad_token_id,
     )

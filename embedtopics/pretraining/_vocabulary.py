@@ -117,7 +117,7 @@ def extend_vocabulary(
     tokenizer = vocabulary.tokenizer
     texts = None if corpus is None else as_corpus(corpus)
     decisions: list[Decision] = []
-    read = None if texts is None else tokenizer_report(texts, asked)
+    read = None if texts is None else tokenizer_report(asked, texts)
     if words is None:
         new_words = _costly(read, n_words)
     else:
@@ -144,7 +144,7 @@ def extend_vocabulary(
     table["neighbors_after"] = _neighbors(extended, new_words, known_words)
     fertility = None
     if texts is not None and read is not None:
-        fertility = (read.fertility, tokenizer_report(texts, extended).fertility)
+        fertility = (read.fertility, tokenizer_report(extended, texts).fertility)
     return ExtendedVocabulary(extended, table, fertility, tuple(decisions), agreement)
 
 

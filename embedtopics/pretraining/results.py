@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from embedtopics._utils.display import Displayed
 from embedtopics.results import Decision
+from embedtopics.training.results import Diagnosis, TrainingReport
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from embedtopics.encoders.sentence._encoder import SentenceEncoder
+
+__all__ = ["ExtendedVocabulary", "PretrainingResult", "TokenizerReport"]
+
+TASK = "held-out texts"
+"""Task of the scores on held-out texts in a report."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,3 +106,55 @@ class ExtendedVocabulary(Displayed):
         if self.agreement is not None:
             summary += f"; texts with new words keep a cosine of {self.agreement[1]:.3f}"
         return summary
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PretrainingResult(Displayed):
+    """An encoder that was pre-trained further, with its report.
+
+    Parameters
+    ----------
+    encoder : SentenceEncoder
+        The encoder, with its former pooling and steps.
+    report : TrainingReport
+        Curves (the metric is the share of hidden tokens that are predicted correctly), their
+        verdict, and changes.
+    """
+
+    encoder: SentenceEncoder
+    report: TrainingReport
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """The verdict on the learning curves."""
+        return self.report.diagnosis
+
+    @property
+    def held_out(self) -> pd.DataFrame:
+        """Loss in nats, perplexity and accuracy on held-out texts, before and after.
+
+        Pairs have separate rows; "rtd" is measured on tokens replaced by frequency.
+        """
+        import pandas as pd
+
+        rows: dict[str, list[float]] = {}
+        for change in self.report.before_after:
+            kind, _, measure = change.metric.partition(" ")
+            if change.task != TASK:
+                continue
+            prefix = "pair " if kind == "pair" else ""
+            ends = [change.before, change.after]
+            if measure == "accuracy":
+                rows[f"{prefix}accuracy"] = ends
+                continue
+            rows[f"{prefix}loss"] = [-end for end in ends]
+            if kind == "masked":
+                rows["perplexity"] = [math.exp(min(700.0, -end)) for end in ends]
+        return pd.DataFrame(rows, ["before", "after"]).T
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return `held_out`, with a column measure."""
+        return self.held_out.rename_axis("measure").reset_index()
+
+    def _summary(self) -> str:
+        return repr(self.report)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from embedtopics._utils.display import Displayed, html_table
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder, Float64Array, Int64Array
 from embedtopics.results import Decision
@@ -15,14 +18,16 @@ from embedtopics.results import Decision
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["Curves", "Diagnosis", "ExampleOverlap", "TrainingReport"]
+
 VERDICTS = (
     "just right", "could learn more", "learns nothing", "chaotic", "overlearning", "uncertain",
 )  # fmt: skip
 """Verdicts on learning curves."""
 
 
-@dataclass(frozen=True, eq=False)
-class Curves:
+@dataclass(frozen=True, eq=False, repr=False)
+class Curves(Displayed):
     """Loss and metric along a training run.
 
     Parameters
@@ -70,6 +75,11 @@ class Curves:
         table.insert(1, "epoch", table["step"] / max(1, self.steps_per_epoch))
         return table.reset_index(drop=True)
 
+    def _summary(self) -> str:
+        n = len(self.validation_steps)
+        lowest = f"{min(self.validation_loss.tolist()):.3g}" if n else "none"
+        return f"{self.n_steps_planned:,} steps, {n} validations, lowest loss {lowest}"
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -83,8 +93,8 @@ class Evidence:
     says: str  # the finding in one sentence
 
 
-@dataclass(frozen=True)
-class Diagnosis:
+@dataclass(frozen=True, repr=False)
+class Diagnosis(Displayed):
     """The verdict on learning curves.
 
     Parameters
@@ -106,6 +116,17 @@ class Diagnosis:
     shares: Mapping[str, float]
     evidence: tuple[Evidence, ...]
     advice: tuple[str, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the evidence: name, value, low, high, threshold and says (a sentence)."""
+        import pandas as pd
+
+        names = [one.name for one in fields(Evidence)]
+        rows = [[getattr(one, name) for name in names] for one in self.evidence]
+        return pd.DataFrame(rows, columns=names)
+
+    def _summary(self) -> str:
+        return f"{self.verdict}, confidence {self.confidence:.0%}, {len(self.evidence)} findings"
 
 
 @dataclass(frozen=True)
@@ -143,8 +164,8 @@ class Change:
     note: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainingReport(Displayed):
     """A training run from its data to its effect.
 
     Parameters
@@ -224,24 +245,36 @@ class TrainingReport:
         """What to do next, the most promising first."""
         return self.diagnosis.advice
 
-    def _repr_html_(self) -> str:
+    def to_frame(self) -> pd.DataFrame:
+        """Return the changes of the encoder: a row for each set of examples and metric.
+
+        Returns
+        -------
+        DataFrame
+            Columns task, metric, before, after, difference, low, high (95 % interval), n, verdict,
+            n_test_evaluations (how often runs into the folder were scored on these examples) and
+            note; no rows if nothing was compared.
+        """
         import pandas as pd
 
-        from embedtopics._utils.display import html_table
+        names = [one.name for one in fields(Change)]
+        rows = [[getattr(change, name) for name in names] for change in self.before_after]
+        return pd.DataFrame(rows, columns=names)
 
-        names = ["task", "metric", "before", "after", "difference", "low", "high", "n", "verdict"]
-        return html_table(pd.DataFrame(list(self.before_after)).reindex(columns=names), repr(self))
-
-    def __repr__(self) -> str:
+    def _summary(self) -> str:
         return (
-            f"TrainingReport({'' if self.best_step else 'UNCHANGED WEIGHTS, '}"
+            f"{'' if self.best_step else 'UNCHANGED WEIGHTS, '}"
             f"{self.objective!r} from {self.base!r}, {self.n_steps:,} steps, "
-            f"{self.diagnosis.verdict}, step {self.best_step:,} kept)"
+            f"{self.diagnosis.verdict}, step {self.best_step:,} kept"
         )
 
+    def _repr_html_(self) -> str:
+        names = ["task", "metric", "before", "after", "difference", "low", "high", "n", "verdict"]
+        return html_table(self.to_frame()[names], repr(self))
 
-@dataclass(frozen=True, eq=False)
-class ExampleOverlap:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExampleOverlap(Displayed):
     """Overlap of a test set with a training set, without regard to case and white space.
 
     Parameters
@@ -271,4 +304,21 @@ class ExampleOverlap:
             f"({len(self.repeated) / n:.1%}) occur in the training set, {len(self.known):,} "
             f"({len(self.known) / n:.1%}) have all their texts there and {len(self.touched):,} "
             f"({len(self.touched) / n:.1%}) at least one."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each test example: repeated, known and touched."""
+        import pandas as pd
+
+        columns = {}
+        for name in ("repeated", "known", "touched"):
+            marks = np.zeros(self.n_test, dtype=bool)
+            marks[getattr(self, name)] = True
+            columns[name] = marks
+        return pd.DataFrame(columns)
+
+    def _summary(self) -> str:
+        return (
+            f"{self.n_test:,} test examples, {len(self.repeated):,} repeated, "
+            f"{len(self.known):,} known, {len(self.touched):,} touched"
         )

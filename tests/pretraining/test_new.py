@@ -16,7 +16,7 @@ def tokenizer():
 def test_the_weights_are_those_of_the_seed(tokenizer, tmp_path):
     from transformers import AutoModelForMaskedLM
 
-    sizes = {"layers": 2, "width": 128}
+    sizes = {"n_layers": 2, "dimensions": 128}
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         new_encoder(tokenizer, out=tmp_path / name, random_state=seed, **sizes)
     assert contents(tmp_path / "a") == contents(tmp_path / "b") != contents(tmp_path / "c")
@@ -31,7 +31,7 @@ def test_the_weights_are_those_of_the_seed(tokenizer, tmp_path):
 def test_it_learns_what_follows_what(tmp_path):
     texts = sentences(150)
     own = train_tokenizer(texts, vocab_size=120)
-    empty = new_encoder(own, out=tmp_path / "empty", layers=1, width=32)
+    empty = new_encoder(own, out=tmp_path / "empty", n_layers=1, dimensions=32)
     learned = pretrain(
         empty, texts, settings={"epochs": 6, "batch_size": 16, "learning_rate": 8e-3}
     )
@@ -39,7 +39,7 @@ def test_it_learns_what_follows_what(tmp_path):
     assert loss["after"] < loss["before"] - 1.0
 
 
-@pytest.mark.parametrize(("name", "value"), each(layers=[0], width=[100]))
+@pytest.mark.parametrize(("name", "value"), each(n_layers=[0], dimensions=[100, 0]))
 def test_bad_parameters_write_nothing(tokenizer, tmp_path, name, value):
     with refuses(name):
         new_encoder(tokenizer, **{name: value}, out=tmp_path / "a")

@@ -15,7 +15,7 @@ from tests.pretraining.conftest import TEXTS
 def test_a_report_by_hand(tiny_bert):
     # Known are some words and all letters but z, so that a word with it is unknown.
     texts = ["The cat, the dog!", "the CAT sat", "zebra", "oxen oxen", "the cat sat", "", None]
-    report = tokenizer_report(texts, str(tiny_bert))
+    report = tokenizer_report(str(tiny_bert), texts)
     of = report.words.set_index("word")
     assert (report.n_texts, report.n_words) == (5, 4 + 3 + 1 + 2 + 3)
     assert of.loc["the", ["n", "n_documents", "pieces", "cut"]].tolist() == [4, 3, 1, "the"]
@@ -31,7 +31,7 @@ def test_a_report_by_hand(tiny_bert):
 
 
 def test_every_family_reads_the_same_words(masked_folder):
-    report = tokenizer_report(TEXTS, str(masked_folder))
+    report = tokenizer_report(str(masked_folder), TEXTS)
     words = re.findall(r"\w+", " ".join(dict.fromkeys(TEXTS)).lower())
     assert report.n_words == 3 * len(words)
     assert dict(zip(report.words["word"], report.words["n"], strict=True)) == {
@@ -50,13 +50,13 @@ def test_every_family_reads_the_same_words(masked_folder):
 
 def test_marks_belong_to_the_letters_before_them(masked_folder):
     words = ["हिन्दी", "में", "किताबें", "cafe\u0301", "l\u2019eau", "ไม่"]
-    found = tokenizer_report([" ".join(words), "snake_case"], str(masked_folder)).words["word"]
+    found = tokenizer_report(str(masked_folder), [" ".join(words), "snake_case"]).words["word"]
     composed = [unicodedata.normalize("NFC", word) for word in words]
     assert sorted(found) == sorted([*composed, "snake", "case"])
 
 
 def test_the_figure_has_every_part(masked_folder):
-    report = tokenizer_report([*TEXTS, "<b>&amp; $x$</b> " * 30], str(masked_folder))
+    report = tokenizer_report(str(masked_folder), [*TEXTS, "<b>&amp; $x$</b> " * 30])
     figure = plots.tokens(report)
     shown = "".join(figure.data[0].text).replace("\u00a0", "")
     assert "<b>" not in shown and "&lt;" in shown and "$" not in shown
@@ -112,6 +112,12 @@ def test_bad_parameters(name, value):
 
 def test_what_has_no_tokenizer_or_no_words(tiny_bert):
     with refuses("encoder"):
-        tokenizer_report(TEXTS, "tfidf")
+        tokenizer_report("tfidf", TEXTS)
     with refuses("corpus"):
-        tokenizer_report(["...", "!"], str(tiny_bert))
+        tokenizer_report(str(tiny_bert), ["...", "!"])
+
+
+def test_swapped_arguments_are_named(tiny_bert):
+    with refuses("encoder") as caught:
+        tokenizer_report(TEXTS, str(tiny_bert))
+    assert "tokenizer_report(encoder, corpus)" in str(caught.value)

@@ -28,6 +28,7 @@ MAY_IMPORT = {
         "classification",
         "encoders",
         "neighbors",
+        "terms",
         "retrieval",
         "evaluation",
         "inference",

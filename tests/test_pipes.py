@@ -6,9 +6,9 @@ import pytest
 
 import embedtopics as et
 from embedtopics._utils.folders import read_regular
+from embedtopics.annotation._sheets import read_sheet
 from embedtopics.batch._manifest import make_manifest
-from embedtopics.evaluation._sheets import read_sheet
-from embedtopics.topics.editing._labels import read_labels
+from embedtopics.topics.editing._names_file import read_names
 from tests.cli.running import refused
 from tests.factories import make_result, refuses
 
@@ -37,9 +37,9 @@ def test_a_pipe_is_no_sheet(pipe):
         read_sheet(pipe("answers.csv"))
 
 
-def test_a_pipe_is_no_file_of_labels(pipe):
-    with refuses("labels"):
-        read_labels(pipe("labels.csv"), make_result(60, 2))
+def test_a_pipe_is_no_file_of_names(pipe):
+    with refuses("names_from"):
+        read_names(pipe("names.csv"), make_result(60, 2))
 
 
 def test_a_pipe_is_no_shard(pipe):
@@ -48,7 +48,7 @@ def test_a_pipe_is_no_shard(pipe):
 
 
 def test_a_pipe_is_no_plan(pipe):
-    assert "plan" in refused("study", pipe("plan.toml"))
+    assert "plan" in refused("run-plan", pipe("plan.toml"))
 
 
 def test_a_pipe_is_no_codebook(pipe, tmp_path):

@@ -14,10 +14,10 @@ from embedtopics._utils.checks import checked_count, is_whole, resolve_seed
 from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics.annotation._codebook import Label, permanent_numbers
 from embedtopics.annotation._project import AnnotationProject
+from embedtopics.annotation._sheets import score_sheet
+from embedtopics.annotation.results import Sheet, SheetScore
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.errors import InputError
-from embedtopics.evaluation._sheets import Sheet, score_sheet
-from embedtopics.evaluation.results import SheetScore
 from embedtopics.inference import Measurement
 from embedtopics.inference._power import allocate
 from embedtopics.protocols import Int64Array, RandomState
@@ -185,7 +185,7 @@ class SheetStudy(AnnotationProject):
         super().label(key, labels, by=by, unsure=unsure, note=note, stream=stream, spans=spans)
 
     def scores(self) -> tuple[SheetScore, ...]:
-        """Return the score of each sheet that has answers, see `evaluation.score_sheet`."""
+        """Return the score of each sheet that has answers, see `score_sheet`."""
         answers = self.to_frame().dropna(subset="label")
         answers = answers.rename(columns={"label": "answer", "annotator": "coder"})
         answers["question"] = answers["key"].map(self.question_of)
@@ -206,7 +206,7 @@ def ask(sheets: Sequence[Sheet], folder: str | os.PathLike[str]) -> SheetStudy:
     Parameters
     ----------
     sheets : sequence of Sheet
-        See `topics.validation_sheets`.
+        See `validation_sheets`.
     folder : path
         Folder of the answers.
 

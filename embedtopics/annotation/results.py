@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.display import Displayed
+from embedtopics.corpus._table_files import write_csv
+from embedtopics.errors import InputError
 from embedtopics.inference.results import MeasuredShares
 from embedtopics.results import Decision
 
@@ -179,3 +182,116 @@ class Coding(Displayed):
     def _summary(self) -> str:
         n_labelled = int(self.table["label"].notna().sum())
         return f"{n_labelled:,} of {len(self.table):,} texts labelled by {self.model}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sheet(Displayed):
+    """Questions for coders, and their key in a second table.
+
+    Parameters
+    ----------
+    task : {"word_intrusion", "document_intrusion", "optimal_label", "topic_fit"}
+    questions : DataFrame
+        Columns task, question (an id), perhaps text, the options, and answer (empty).
+    key : DataFrame
+        The solution of each question.
+    """
+
+    task: str
+    questions: pd.DataFrame
+    key: pd.DataFrame
+
+    def __len__(self) -> int:
+        """Return the number of questions."""
+        return len(self.questions)
+
+    def _summary(self) -> str:
+        return f"{self.task!r}, {len(self)} questions"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the questions."""
+        return self.questions
+
+    @property
+    def prompts(self) -> pd.Series:
+        """Each question with its numbered options, as people or a language model read it."""
+        from embedtopics.annotation._sheets import TASKS
+
+        def spell(row: Any) -> str:
+            options = [row[name] for name in row.index if name.startswith("option_")]
+            lines = [f"{number}. {option}" for number, option in enumerate(options, start=1)]
+            return "\n\n".join(filter(None, [TASKS[self.task], row.get("text"), "\n".join(lines)]))
+
+        return self.questions.apply(spell, axis=1).set_axis(self.questions["question"])
+
+    def write(self, folder: str | Path) -> tuple[Path, Path]:
+        """Write the questions to a folder, and the key to the folder "keys" below it.
+
+        Each coder fills in the column "answer" of a copy. Spreadsheets run no cell as a formula.
+
+        Raises
+        ------
+        InputError
+            If a file exists, which may hold answers, or cannot be written.
+        """
+        from embedtopics.annotation._sheets import KEYS
+
+        folder = Path(folder)
+        paths = folder / f"{self.task}.csv", folder / KEYS / f"{self.task}.csv"
+        for path, table in zip(paths, (self.questions, self.key), strict=True):
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("x", encoding="utf-8-sig", newline="") as stream:
+                    write_csv(stream, table)
+            except OSError as error:
+                problem = f"{path}: {error.strerror or error}"
+                remedy = "files there may hold answers"
+                raise InputError(
+                    "folder", "a new or empty folder", remedy=remedy, found=problem
+                ) from error
+        return paths
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SheetScore(Displayed):
+    """The share of correct answers to a sheet: intruders identified, or texts that fit.
+
+    Parameters
+    ----------
+    task : str
+    precision, low, high : float
+        Model precision (Chang et al. 2009): share of the answers that name the intruder; for
+        "topic_fit", that say that a text of the topic fits well or fully. The interval is over
+        answers for one coder, and over resampled questions for several coders, whose answers to
+        one question are not independent.
+    chance : float
+        Expected precision of guessing; for "topic_fit", that of texts of other topics.
+    n_answers, n_questions, n_coders : int
+    by_topic : pandas.DataFrame
+        Columns topic, n (answers), hits, precision, low, high, chance (mean over the questions)
+        and p_value (one-sided binomial test against chance). The intervals describe other coders
+        on these questions, not other questions.
+    alpha : float
+        Krippendorff's alpha of the coders; NaN for one coder.
+    """
+
+    task: str
+    precision: float
+    low: float
+    high: float
+    chance: float
+    n_answers: int
+    n_questions: int
+    n_coders: int
+    by_topic: pd.DataFrame
+    alpha: float
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the scores by topic."""
+        return self.by_topic
+
+    def _summary(self) -> str:
+        return (
+            f"{self.task!r}, precision {self.precision:.2f} [{self.low:.2f}, {self.high:.2f}], "
+            f"chance {self.chance:.2f}, {self.n_answers:,} answers"
+        )

@@ -40,7 +40,8 @@ def evaluate(
     annotator: Annotated[str, Option(help="Name of the person who answers.")] = "annotator",
 ) -> None:
     """Evaluate topics: print measures, ask people questions, score their answers."""
-    from embedtopics.topics import evaluate, validation_sheets
+    from embedtopics.annotation import validation_sheets
+    from embedtopics.topics import evaluate
 
     if answers:
         return _score(results, answers)
@@ -63,9 +64,8 @@ def evaluate(
 def _ask(result: TopicResult, folder: Path, annotator: str) -> None:
     """Serve the questions, then print the scores."""
     from embedtopics import annotation
-    from embedtopics.topics import validation_sheets
 
-    with annotation.ask(validation_sheets(result), folder) as study:
+    with annotation.ask(annotation.validation_sheets(result), folder) as study:
         show.run_server(annotation.serve(study, annotator=annotator))
         for score in study.scores():
             show.say(str(score), soft_wrap=True)
@@ -89,7 +89,7 @@ def _print_card(card: pd.DataFrame) -> None:
 
 def _score(results: Path, answers: list[Path]) -> None:
     """Score answers by the key in ``keys/`` in the folder of their sheet, and print the scores."""
-    from embedtopics.evaluation._sheets import KEYS, read_sheet, score_sheet
+    from embedtopics.annotation._sheets import KEYS, read_sheet, score_sheet
 
     frame = read_sheet(answers[0])
     tasks = sorted(set(frame["task"])) if "task" in frame else []

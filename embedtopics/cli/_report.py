@@ -89,7 +89,7 @@ def _write_topics(folder: Path, page: Path, labels: str | None, answers: Path | 
 
     from embedtopics import annotation
     from embedtopics.report import write_report
-    from embedtopics.topics import evaluate, validation_sheets
+    from embedtopics.topics import evaluate
 
     if answers is not None and not answers.is_dir():
         raise InputError("--answers", "the folder of embedtopics evaluate --ask", str(answers))
@@ -99,6 +99,6 @@ def _write_topics(folder: Path, page: Path, labels: str | None, answers: Path | 
     if choices.is_file():
         parts["tables"] = {"Choices": pd.read_csv(choices, usecols=[*range(1, 10), 13])}
     if answers is not None:
-        with annotation.ask(validation_sheets(result), answers) as study:
+        with annotation.ask(annotation.validation_sheets(result), answers) as study:
             parts["scores"] = study.scores()
     write_report(result, page, **parts)

@@ -10,6 +10,7 @@ MOVED = {
     "npmi": "et.evaluation.coherence",
     "read_pairs": 'et.training.read_examples(path, "graded")',
     "retrieval": "et.evaluation.evaluate_run",
+    "score_sheet": "et.annotation.score_sheet",
     "score_differences": "et.comparison.evaluate_encoders(encoders, examples).differences",
     "u_mass": 'et.evaluation.coherence(topics, measure="u_mass")',
 }

@@ -7,4 +7,3 @@ from ._coherence import diversity as diversity
 from ._retrieval import compare_runs as compare_runs
 from ._retrieval import evaluate_run as evaluate_run
 from ._retrieval_sets import read_retrieval_set as read_retrieval_set
-from ._sheets import score_sheet as score_sheet

@@ -25,7 +25,6 @@ __all__ = [
     "RetrievalSet",
     "RunComparison",
     "RunScores",
-    "SheetScore",
 ]
 
 
@@ -357,48 +356,3 @@ class ClusteringScores(Displayed):
             bounds = self.intervals.get(name, (math.nan, math.nan))
             rows.append((*head, *bounds, self.n_covered if covered else self.n))
         return pd.DataFrame(rows, columns=["measure", "documents", "value", "low", "high", "n"])
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SheetScore(Displayed):
-    """The share of correct answers to a sheet: intruders identified, or texts that fit.
-
-    Parameters
-    ----------
-    task : str
-    precision, low, high : float
-        Model precision (Chang et al. 2009): share of the answers that name the intruder; for
-        "topic_fit", that say that a text of the topic fits well or fully. The interval is over
-        answers for one coder, and over resampled questions for several coders, whose answers to
-        one question are not independent.
-    chance : float
-        Expected precision of guessing; for "topic_fit", that of texts of other topics.
-    n_answers, n_questions, n_coders : int
-    by_topic : pandas.DataFrame
-        Columns topic, n (answers), hits, precision, low, high, chance (mean over the questions)
-        and p_value (one-sided binomial test against chance). The intervals describe other coders
-        on these questions, not other questions.
-    alpha : float
-        Krippendorff's alpha of the coders; NaN for one coder.
-    """
-
-    task: str
-    precision: float
-    low: float
-    high: float
-    chance: float
-    n_answers: int
-    n_questions: int
-    n_coders: int
-    by_topic: pd.DataFrame
-    alpha: float
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the scores by topic."""
-        return self.by_topic
-
-    def _summary(self) -> str:
-        return (
-            f"{self.task!r}, precision {self.precision:.2f} [{self.low:.2f}, {self.high:.2f}], "
-            f"chance {self.chance:.2f}, {self.n_answers:,} answers"
-        )

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.display import Displayed
 from embedtopics._utils.fitted import FittedTopics, result_of
-from embedtopics.annotation.results import StudyReport
+from embedtopics.annotation.results import SheetScore, StudyReport
 from embedtopics.classification.results import ClassificationReport
 from embedtopics.comparison.results import Comparison
 from embedtopics.errors import InputError
-from embedtopics.evaluation.results import SheetScore
 from embedtopics.plots._classification import confusion, reliability, risk_coverage
 from embedtopics.plots._layers import layers
 from embedtopics.plots._learning import before_after, learning_curves
@@ -76,7 +75,7 @@ def write_report(
     evaluation : DataFrame, optional
         Only for topics: what `topics.evaluate` returned.
     scores : sequence of SheetScore
-        Only for topics: the scores of answers of people to `topics.validation_sheets`.
+        Only for topics: the scores of answers of people to `annotation.validation_sheets`.
     specifications : Specifications, optional
         Only for topics: what `topics.specifications` returned.
     verification : Verification, optional
@@ -212,7 +211,7 @@ def _are_scores(value: Any) -> bool:
 
 CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "evaluation": ("topics.evaluate", lambda value: "measure" in getattr(value, "columns", ())),
-    "scores": ("evaluation.score_sheet, in a list", _are_scores),
+    "scores": ("annotation.score_sheet, in a list", _are_scores),
     "specifications": ("topics.specifications", lambda value: isinstance(value, Specifications)),
     "verification": ("topics.verify", lambda value: isinstance(value, Verification)),
 }

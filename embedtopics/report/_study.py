@@ -14,9 +14,9 @@ import numpy as np
 
 from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import Displayed, excerpt, spell_count
+from embedtopics.annotation.results import SheetScore
 from embedtopics.corpus._classes import spell_column
 from embedtopics.corpus._texts import EMPTY, MISSING
-from embedtopics.evaluation.results import SheetScore
 from embedtopics.plots._colors import topic_colors
 from embedtopics.protocols import BoolArray
 from embedtopics.report._documents import Section, Table, asset, fill, text

@@ -18,6 +18,7 @@ MOVED = {
     "token_topics": "et.topics.mixture",
     "top_words": "et.topics.terms(result, n_terms=10, single_words=True)",
     "tree_text": "et.topics.hierarchy(result).to_text",
+    "validation_sheets": "et.annotation.validation_sheets",
     "without_texts": "result.save(folder, texts=False)",
 }
 """Former public names, and what to use now."""

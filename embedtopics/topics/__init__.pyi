@@ -14,7 +14,6 @@ from ._tables import documents as documents
 from ._tables import export as export
 from ._tables import table as table
 from ._tables import terms as terms
-from ._tables import validation_sheets as validation_sheets
 from ._verify import verify as verify
 from .constraints._kinds import ManualLabels as ManualLabels
 from .constraints._kinds import PartialLabels as PartialLabels

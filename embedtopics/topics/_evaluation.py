@@ -100,7 +100,7 @@ def evaluate(
     -----
     Coherence separates nonsense from sensible topics, but should not choose between two sensible
     models (Hoyle et al. 2021, "Is automated topic model evaluation broken?"). Ask people with
-    `topics.validation_sheets`.
+    `embedtopics.annotation.validation_sheets`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Results as data frames, their export to files, and sheets for people."""
+"""Results as data frames, and their export to files."""
 
 from __future__ import annotations
 
@@ -10,27 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.checks import checked_count
 from embedtopics._utils.display import excerpt
 from embedtopics._utils.fitted import FittedTopics, result_of
+from embedtopics.annotation.results import SheetScore
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._table_files import format_of, write_tables
 from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.corpus._windows import PASSAGE_COLUMNS
 from embedtopics.errors import InputError
-from embedtopics.evaluation._sheets import (
-    Sheet,
-    document_intrusion,
-    optimal_label,
-    topic_fit,
-    word_intrusion,
-)
-from embedtopics.evaluation.results import SheetScore
-from embedtopics.protocols import RandomState
 from embedtopics.results import Exported
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._representative import best_terms
-from embedtopics.topics._describe import top_words, weighted_words
+from embedtopics.topics._describe import weighted_words
 from embedtopics.topics._relabel import own_shares
 from embedtopics.topics.results import NO_TOPIC, Reason, TopicResult
 
@@ -57,7 +49,7 @@ def table(
     n_characters : int
         Largest length of a text.
     scores : sequence of SheetScore
-        Scores of people's answers to `validation_sheets`; each adds a column.
+        Scores of people's answers to `et.annotation.validation_sheets`; each adds a column.
 
     Returns
     -------
@@ -80,7 +72,7 @@ def table(
     n_examples = checked_count(n_examples, "n_examples", 0)
     n_characters = checked_count(n_characters, "n_characters")
     if not isinstance(scores, Sequence) or not all(hasattr(score, "by_topic") for score in scores):
-        raise InputError("scores", "a list of what evaluation.score_sheet returns", scores)
+        raise InputError("scores", "a list of what et.annotation.score_sheet returned", scores)
 
     theme_of = {topic: theme.label for theme in result._themes for topic in theme.topics}
     rows = [
@@ -238,56 +230,6 @@ def terms(result: FittedTopics, *, n_terms: int = 50, single_words: bool = False
     if not frames:
         return pd.DataFrame(columns=["topic", "term", "weight", "n_documents", "keyword"])
     return pd.concat(frames, ignore_index=True)
-
-
-LISTED = 20
-"""Best words of a topic, which cannot be intruders."""
-
-
-def validation_sheets(result: TopicResult, *, random_state: RandomState = 0) -> tuple[Sheet, ...]:
-    """Make sheets of questions to people: which words and texts do not belong, which names fit.
-
-    Parameters
-    ----------
-    result : TopicResult or fitted TopicModel
-        A result with two topics or more.
-    random_state : int, numpy.random.Generator or None
-        Source of the random questions.
-
-    Returns
-    -------
-    tuple of Sheet
-        "word_intrusion", "document_intrusion", "optimal_label" and "topic_fit", except sheets
-        that need more or larger topics: a question for each topic, three in the last. Each distinct
-        text counts once. `embedtopics.annotation.ask` puts them on a page.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two topics.
-
-    Examples
-    --------
-    >>> from embedtopics.evaluation import score_sheet
-    >>> for sheet in validation_sheets(result):  # doctest: +SKIP
-    ...     sheet.write("sheets")
-    >>> score_sheet("sheets/word_intrusion.csv", "sheets/keys/word_intrusion.csv")
-    ... # doctest: +SKIP
-    """
-    if result.n_topics < 2:
-        raise InputError("result", "one with two topics or more", found=str(result.n_topics))
-    seed = resolve_seed(random_state)
-    words, texts = top_words(result, LISTED), result.corpus.document_texts()
-    clustering, names = result.clustering, [topic.name for topic in result.topics]
-    terms = [", ".join(w for w in t.keywords[:8] if w not in t.name) for t in result.topics]
-    topics = [f"{label} ({more})" for label, more in zip(names, terms, strict=True)]
-    sheets = (
-        word_intrusion(words, result.topic_terms, result.term_counts.terms, seed),
-        document_intrusion(texts, clustering.labels, clustering.probabilities, seed),
-        optimal_label(texts, result.memberships, names, seed),
-        topic_fit(texts, clustering.labels, topics, seed),
-    )
-    return tuple(sheet for sheet in sheets if len(sheet))
 
 
 N_EXAMPLES = 3

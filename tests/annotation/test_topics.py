@@ -6,10 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics.annotation import LanguageModelCoder, ask, code_topic, serve
-from embedtopics.evaluation import score_sheet
+from embedtopics.annotation import (
+    LanguageModelCoder,
+    ask,
+    code_topic,
+    score_sheet,
+    serve,
+    validation_sheets,
+)
 from embedtopics.inference import Measurement, shares
-from embedtopics.topics import merge, table, validation_sheets
+from embedtopics.topics import merge, table
 from tests.chat_server import said, serving
 from tests.factories import each, make_result, refuses, rows_of
 

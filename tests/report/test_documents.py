@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from embedtopics import TextClassifier, TopicModel, report, topics
-from embedtopics.evaluation import score_sheet
+from embedtopics.annotation import score_sheet, validation_sheets
 from embedtopics.report._documents import FORMATS
 from tests.factories import make_comparison, make_result, refuses
 from tests.report.test_page import NASTY
@@ -28,7 +28,7 @@ def result():
 def scores(result):
     """Answers of one person, all right, but for the first word."""
     answered = []
-    for sheet in topics.validation_sheets(result):
+    for sheet in validation_sheets(result):
         answers = sheet.questions.assign(answer=sheet.key["intruder"].replace(0, 5).astype(str))
         answered.append(score_sheet(answers, sheet.key))
     return tuple(answered)

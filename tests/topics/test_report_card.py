@@ -9,10 +9,11 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from embedtopics import evaluation
+from embedtopics.annotation import validation_sheets
 from embedtopics.corpus._corpus import corpus_of_fields
 from embedtopics.errors import InputError
 from embedtopics.evaluation._coherence import topic_uniqueness
-from embedtopics.topics import evaluate, validation_sheets
+from embedtopics.topics import evaluate
 from embedtopics.topics._describe import top_words
 from tests.factories import make_result, with_stability
 
@@ -25,7 +26,7 @@ def card(branched):
 def test_words_are_measured_as_the_functions_do(branched, card):
     words = top_words(branched, 10)
     for name in ("npmi", "c_v", "u_mass"):
-        values = getattr(evaluation, name)(words, branched.tokens)
+        values = evaluation.coherence(words, branched.tokens, name)
         assert card.loc[name, "value"] == pytest.approx(values.mean())
         assert card.loc[name, "low"] <= values.mean() <= card.loc[name, "high"]
         assert card.loc[name, "n"] == branched.n_topics

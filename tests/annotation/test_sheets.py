@@ -8,17 +8,17 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.stats import binomtest
 
-from embedtopics.errors import InputError
-from embedtopics.evaluation import score_sheet
-from embedtopics.evaluation._agreement import krippendorff_alpha
-from embedtopics.evaluation._bootstrap import wilson
-from embedtopics.evaluation._sheets import (
+from embedtopics.annotation import score_sheet
+from embedtopics.annotation._sheets import (
     document_intrusion,
     optimal_label,
     read_sheet,
     topic_fit,
     word_intrusion,
 )
+from embedtopics.errors import InputError
+from embedtopics.evaluation._agreement import krippendorff_alpha
+from embedtopics.evaluation._bootstrap import wilson
 from tests.factories import refuses
 
 TOPICS = [[f"{stem}{i}" for i in range(12)] for stem in ("apple", "train", "chess", "tax")]

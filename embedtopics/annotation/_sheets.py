@@ -6,7 +6,6 @@ import difflib
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Union
@@ -14,15 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Union
 import numpy as np
 
 from embedtopics._utils.checks import resolve_seed
-from embedtopics._utils.display import Displayed
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics._utils.folders import read_regular
+from embedtopics.annotation.results import Sheet, SheetScore
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._table_files import write_csv
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import krippendorff_alpha
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_means, wilson
-from embedtopics.evaluation.results import SheetScore
 from embedtopics.protocols import FloatArray, Int32Array, RandomState
+from embedtopics.terms._keywords import keywords
+from embedtopics.topics.results import TopicResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,69 +51,73 @@ FITS_FROM = 4
 """The lowest of these answers, from 1, that says that a text fits."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Sheet(Displayed):
-    """Questions for coders, and their key in a second table.
+LISTED = 20
+"""Best words of a topic, which cannot be intruders."""
+
+
+def validation_sheets(result: FittedTopics, *, random_state: RandomState = 0) -> tuple[Sheet, ...]:
+    """Make sheets of questions to people: which words and texts do not belong, which names fit.
 
     Parameters
     ----------
-    task : {"word_intrusion", "document_intrusion", "optimal_label", "topic_fit"}
-    questions : DataFrame
-        Columns task, question (an id), perhaps text, the options, and answer (empty).
-    key : DataFrame
-        The solution of each question.
+    result : TopicResult or fitted TopicModel
+        A result with two topics or more.
+    random_state : int, numpy.random.Generator or None
+        Source of the random questions.
+
+    Returns
+    -------
+    tuple of Sheet
+        "word_intrusion", "document_intrusion", "optimal_label" and "topic_fit", except sheets
+        that need more or larger topics: a question for each topic, three in the last. Each distinct
+        text counts once. `ask` puts them on a page.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two topics.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=120))
+    >>> [sheet.task for sheet in et.annotation.validation_sheets(model)]
+    ['word_intrusion', 'document_intrusion', 'optimal_label', 'topic_fit']
     """
+    result = result_of(result)
+    if result.n_topics < 2:
+        raise InputError("result", "one with two topics or more", found=str(result.n_topics))
+    seed = resolve_seed(random_state)
+    words = _single_words(result)
+    texts = result.corpus.document_texts()
+    clustering = result.clustering
 
-    task: str
-    questions: pd.DataFrame
-    key: pd.DataFrame
+    names = [topic.name for topic in result.topics]
+    spelled = []
+    for topic in result.topics:
+        terms = ", ".join(term for term in topic.keywords[:8] if term not in topic.name)
+        spelled.append(f"{topic.name} ({terms})")
 
-    def __len__(self) -> int:
-        """Return the number of questions."""
-        return len(self.questions)
+    sheets = (
+        word_intrusion(words, result.topic_terms, result.term_counts.terms, seed),
+        document_intrusion(texts, clustering.labels, clustering.probabilities, seed),
+        optimal_label(texts, result.memberships, names, seed),
+        topic_fit(texts, clustering.labels, spelled, seed),
+    )
+    return tuple(sheet for sheet in sheets if len(sheet))
 
-    def _summary(self) -> str:
-        return f"{self.task!r}, {len(self)} questions"
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return the questions."""
-        return self.questions
-
-    @property
-    def prompts(self) -> pd.Series:
-        """Each question with its numbered options, as people or a language model read it."""
-
-        def spell(row: Any) -> str:
-            options = [row[name] for name in row.index if name.startswith("option_")]
-            lines = [f"{number}. {option}" for number, option in enumerate(options, start=1)]
-            return "\n\n".join(filter(None, [TASKS[self.task], row.get("text"), "\n".join(lines)]))
-
-        return self.questions.apply(spell, axis=1).set_axis(self.questions["question"])
-
-    def write(self, folder: str | Path) -> tuple[Path, Path]:
-        """Write the questions to a folder, and the key to the folder "keys" below it.
-
-        Each coder fills in the column "answer" of a copy. Spreadsheets run no cell as a formula.
-
-        Raises
-        ------
-        InputError
-            If a file exists, which may hold answers, or cannot be written.
-        """
-        folder = Path(folder)
-        paths = folder / f"{self.task}.csv", folder / KEYS / f"{self.task}.csv"
-        for path, table in zip(paths, (self.questions, self.key), strict=True):
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("x", encoding="utf-8-sig", newline="") as stream:
-                    write_csv(stream, table)
-            except OSError as error:
-                problem = f"{path}: {error.strerror or error}"
-                remedy = "files there may hold answers"
-                raise InputError(
-                    "folder", "a new or empty folder", remedy=remedy, found=problem
-                ) from error
-        return paths
+def _single_words(result: TopicResult) -> list[list[str]]:
+    """Return the best single words of every topic, best first, chosen like its keywords."""
+    weighted = keywords(
+        result.topic_terms,
+        result.term_counts,
+        result.embeddings,
+        n=LISTED,
+        languages=tuple(result.settings.get("languages", ())),
+        ngram_range=(1, 1),
+    )
+    return [[word for word, _ in words] for words in weighted]
 
 
 class _Question(NamedTuple):
@@ -294,7 +298,7 @@ def read_sheet(path: str | Path) -> pd.DataFrame:
 def score_sheet(
     answers: Answers, key: pd.DataFrame | str | Path, *, random_state: RandomState = 0
 ) -> SheetScore:
-    """Score the answers to a sheet of `topics.validation_sheets`.
+    """Score the answers to a sheet of `validation_sheets`.
 
     Parameters
     ----------
@@ -315,6 +319,15 @@ def score_sheet(
     InputError
         If an answer is empty or not exactly one of the options, a question is unknown, or one
         coder answers it twice; the error names the row.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=120))
+    >>> sheet = et.annotation.validation_sheets(model)[0]
+    >>> answers = sheet.questions.assign(answer=sheet.key["intruder"])
+    >>> et.annotation.score_sheet(answers, sheet.key).precision
+    1.0
     """
     solutions = read_sheet(key) if isinstance(key, str | Path) else key
     if "intruder" not in solutions:

@@ -66,6 +66,11 @@ def refuses(parameter, *, row=None, line=None):
     assert line is None or caught.value.line == line
 
 
+def fields(results):
+    """Return all fields of dataclasses as text, for NaN is not NaN."""
+    return repr([vars(result) for result in results])
+
+
 def raising(error):
     """Return a function that raises, whatever it is called with: a full disk, an interrupt."""
 

@@ -68,6 +68,16 @@ def levels(
     References
     ----------
     Lange et al. (2004), "Stability-based validation of clustering solutions".
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> table = et.topics.levels(model)
+    >>> list(table.columns[:4])
+    ['n_topics', 'word_gain', 'neighbor_share', 'recurrence']
+    >>> table.loc[table["suggested"], "n_topics"].tolist() == [model.result_.n_topics]
+    True
     """
     result = result_of(result)
     n_replicates = checked_count(n_replicates, "n_replicates", 0)

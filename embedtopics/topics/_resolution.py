@@ -300,6 +300,16 @@ def with_stability(
     Hennig (2007), "Cluster-wise assessment of cluster stability" (best Jaccard overlap in random
     subsets); Shao and Wu (1989), "A general theory for jackknife variance estimation" (why half);
     Hubert and Arabie (1985), "Comparing partitions" (the adjusted Rand index).
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=200))
+    >>> measured = et.topics.with_stability(model, n_replicates=5)
+    >>> measured.stability
+    Stability(4 topics, 5 replicates)
+    >>> "recurrence" in et.topics.table(measured)
+    True
     """
     result = result_of(result)
     checked_count(n_replicates, "n_replicates")
@@ -417,6 +427,17 @@ def recluster(
     ------
     InputError
         If the result has no hierarchy or not enough topics.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> twelve = et.topics.recluster(model, 12)
+    >>> twelve.n_topics
+    12
+    >>> whole = et.topics.recluster(twelve, 12, coverage=1.0)
+    >>> whole.n_topics, whole.coverage
+    (12, 1.0)
     """
     result = result_of(result)
     clusters = clusters_of(result)

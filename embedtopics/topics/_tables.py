@@ -201,6 +201,19 @@ def terms(result: FittedTopics, *, n_terms: int = 50, single_words: bool = False
     DataFrame
         Columns topic, term, weight (class-TF-IDF), n_documents (distinct documents of the topic
         with the term) and keyword (whether it is a keyword of the topic).
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=200))
+    >>> terms = et.topics.terms(model, n_terms=3)
+    >>> list(terms.columns)
+    ['topic', 'term', 'weight', 'n_documents', 'keyword']
+    >>> terms["topic"].tolist()
+    [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    >>> words = et.topics.terms(model, n_terms=10, single_words=True)
+    >>> words["term"].str.contains(" ").any().item()
+    False
     """
     result = result_of(result)
     n_terms = checked_count(n_terms, "n_terms", 0)

@@ -57,6 +57,17 @@ def rename(result: FittedTopics, names: Mapping[Any, str] | Callable[[Topic], st
     ------
     InputError
         If there is no such topic, a name is empty, or two topics would share a name.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=200))
+    >>> named = et.topics.rename(model, {0: "Floods and storms"})
+    >>> named.topics[0].name
+    'Floods and storms'
+    >>> shouted = et.topics.rename(named, lambda topic: topic.name.upper())
+    >>> shouted.topics[0].name
+    'FLOODS AND STORMS'
     """
     result = result_of(result)
     if callable(names):
@@ -132,6 +143,16 @@ def update_terms(
     ------
     InputError
         If a parameter is invalid, or no term would be left.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=200))
+    >>> shorter = et.topics.update_terms(model, ngram_range=(1, 1), n_keywords=3)
+    >>> [len(topic.keywords) for topic in shorter.topics]
+    [3, 3, 3, 3]
+    >>> any(" " in word for topic in shorter.topics for word in topic.keywords)
+    False
     """
     result = result_of(result)
     extra = None
@@ -261,6 +282,19 @@ def replay(
     ------
     InputError
         If an edit cannot be applied; the message names it.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> corpus = et.Corpus("embedtopics:demo", limit=200)
+    >>> fit = et.TopicModel("tfidf", n_topics=4).fit(corpus).result_
+    >>> edited = et.topics.remove(et.topics.rename(fit, {1: "Bees"}), 0)
+    >>> again = et.topics.replay(fit, edited)
+    >>> again.topics[0].name, again.n_topics
+    ('Bees', 3)
+    >>> undone = et.topics.replay(fit, edited.history[:1])
+    >>> undone.n_topics
+    4
     """
     result = result_of(result)
     checked_choice(missing, "missing", ("raise", "skip"))
@@ -372,6 +406,15 @@ def history(result: FittedTopics) -> pd.DataFrame:
     -------
     DataFrame
         Columns step (from 1), edit (the function in `embedtopics.topics`) and message, in order.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=200))
+    >>> named = et.topics.rename(model, {0: "Floods"})
+    >>> print(et.topics.history(named).to_string(index=False))
+     step   edit            message
+        1 rename renamed 0 'Floods'
     """
     result = result_of(result)
     rows = [(step, edit.name, edit.message) for step, edit in enumerate(result.history, start=1)]

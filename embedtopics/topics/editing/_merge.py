@@ -70,6 +70,17 @@ def merge(
     The nearest topics are found by agglomerative clustering by Ward's criterion (Ward 1963), in
     which each topic is one vector of length one. A merged topic then holds at most twice the mean
     number of texts of the topics that are left, unless seeded topics leave no other choice.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> named = et.topics.rename(model, {0: "Heating", 1: "Sport"})
+    >>> merged = et.topics.merge(named, ["Heating", "Sport"])
+    >>> merged.history[-1].message
+    'merged 0 (Heating) and 1 (Sport)'
+    >>> et.topics.merge(model, n_topics=5).n_topics
+    5
     """
     result = result_of(result)
     if (topics is None) == (n_topics is None):

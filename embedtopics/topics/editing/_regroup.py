@@ -107,6 +107,14 @@ def remove(result: FittedTopics, topics: int | str | Iterable[int | str]) -> Top
     ------
     InputError
         If there is no such topic.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=200))
+    >>> fewer = et.topics.remove(model, 3)
+    >>> fewer.n_topics, model.result_.n_topics
+    (3, 4)
     """
     result = result_of(result)
     gone = sorted(set(checked_topic_ids(result, topics)))
@@ -163,6 +171,16 @@ def reduce_outliers(
     ------
     InputError
         If there are no topics, or a parameter is invalid.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=200))
+    >>> fuller = et.topics.reduce_outliers(model, "embeddings", threshold=0)
+    >>> fuller.coverage >= model.result_.coverage
+    True
+    >>> fuller.history[-1].name
+    'reduce_outliers'
     """
     result = result_of(result)
     find = _STRATEGIES[checked_choice(strategy, "strategy", tuple(_STRATEGIES))]
@@ -270,6 +288,14 @@ def split(result: FittedTopics, topic: int | str, n_topics: int | str = "auto") 
     ------
     InputError
         If there is no such topic, or it has no such parts.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=200))
+    >>> finer = et.topics.split(model, 0, 2)
+    >>> finer.n_topics
+    5
     """
     result = result_of(result)
     topic = checked_topic_id(result, topic)

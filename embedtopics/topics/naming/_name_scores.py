@@ -61,6 +61,17 @@ def with_name_scores(result: FittedTopics, *, encoder: Encoder | str | None = No
     ------
     InputError
         If the encoder cannot be loaded or does not match the fit.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=200))
+    >>> scored = et.topics.with_name_scores(model)
+    >>> auc, low, high = scored.topics[0].name_auc
+    >>> 0 < low < auc < high < 1
+    True
+    >>> "name_auc" in et.topics.table(scored)
+    True
     """
     encoder = fitted_encoder(result) if encoder is None else encoder
     result = result_of(result)

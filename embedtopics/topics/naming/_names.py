@@ -93,6 +93,18 @@ def with_keywords(
     InputError
         If a list is missing or holds unknown terms, if the encoder cannot be loaded or does not
         match the fit, or if a parameter is invalid.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=200))
+    >>> better = et.topics.with_keywords(model, "diverse", n_terms=5)
+    >>> [len(topic.keywords) for topic in better.topics]
+    [5, 5, 5, 5]
+    >>> first, second = model.result_.topics[0].keywords[:2]
+    >>> own = et.topics.with_keywords(model, {0: [second, first]})
+    >>> own.topics[0].keywords == (second, first)
+    True
     """
     encoder = fitted_encoder(result) if encoder is None else encoder
     result = result_of(result)
@@ -291,6 +303,36 @@ def name_topics(
     -----
     A failed call is repeated up to three times, after the time that the server asks for or after
     an increasing one.
+
+    Examples
+    --------
+    Any server with this API will do; here, one that always gives the same answer:
+
+    >>> import json, threading
+    >>> from http.server import BaseHTTPRequestHandler, HTTPServer
+    >>> class Endpoint(BaseHTTPRequestHandler):
+    ...     def do_POST(self):
+    ...         self.rfile.read(int(self.headers["Content-Length"]))
+    ...         message = {"role": "assistant", "content": "Floods and storms"}
+    ...         answer = json.dumps({"choices": [{"message": message}]}).encode()
+    ...         self.send_response(200)
+    ...         self.send_header("Content-Length", str(len(answer)))
+    ...         self.end_headers()
+    ...         self.wfile.write(answer)
+    ...
+    ...     def log_message(self, *arguments):
+    ...         pass
+    >>> server = HTTPServer(("127.0.0.1", 0), Endpoint)
+    >>> threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=200))
+    >>> address = f"http://127.0.0.1:{server.server_port}/v1"
+    >>> named = et.topics.name_topics(model, address, "any-model", journal=None)
+    >>> named.topics[0].name
+    'Floods and storms'
+    >>> server.shutdown()
+    >>> server.server_close()
     """
     result = result_of(result)
     fields = request_fields(model, DEFAULTS, request)

@@ -60,6 +60,19 @@ def hierarchy(result: FittedTopics, *, space: str = "coordinates") -> TopicHiera
     -----
     In 220 topics of arXiv abstracts, the largest of ten groups held 17 % of the texts with Ward's
     linkage, and 75 % with average linkage.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> named = et.topics.rename(et.topics.recluster(model, 3), {0: "A", 1: "B", 2: "C"})
+    >>> tree = et.topics.hierarchy(named)
+    >>> tree
+    TopicHierarchy(3 topics merged by coordinates)
+    >>> len(tree.to_text().splitlines())
+    5
+    >>> tree.to_frame()["name"].tolist()[:3]
+    ['A', 'B', 'C']
     """
     result = result_of(result)
     if checked_choice(space, "space", SPACES) == "coordinates":

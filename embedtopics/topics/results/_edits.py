@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pandas as pd
+
+from embedtopics._utils.display import Displayed
+
 
 @dataclass(frozen=True)
 class TopicMark:
@@ -27,8 +31,8 @@ class TopicMark:
     documents: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Edit:
+@dataclass(frozen=True, repr=False)
+class Edit(Displayed):
     """One edit of a result.
 
     Parameters
@@ -44,6 +48,13 @@ class Edit:
         The topics named by the parameters.
     new_ids : tuple of int or None
         New id of each earlier topic, or -1; None if all topics are new.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=200))
+    >>> et.topics.rename(model, {0: "Floods"}).history
+    (Edit(rename, "renamed 0 'Floods'"),)
     """
 
     name: str
@@ -51,3 +62,10 @@ class Edit:
     message: str = ""
     marks: tuple[TopicMark, ...] = ()
     new_ids: tuple[int, ...] | None = None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Tabulate the edit in one row: edit (its name) and message."""
+        return pd.DataFrame({"edit": [self.name], "message": [self.message]})
+
+    def _summary(self) -> str:
+        return f"{self.name}, {self.message!r}"

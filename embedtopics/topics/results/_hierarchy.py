@@ -38,6 +38,16 @@ class TopicHierarchy(Displayed):
         Keywords of each node, best first.
     space : {"coordinates", "terms", "embeddings"}
         Where the topics were compared.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=200))
+    >>> tree = et.topics.hierarchy(model)
+    >>> tree
+    TopicHierarchy(4 topics merged by coordinates)
+    >>> tree.merges.shape, len(tree.nodes_at(2))
+    ((3, 2), 2)
     """
 
     merges: Int32Array

@@ -7,7 +7,9 @@ from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from embedtopics._utils.display import Displayed, spell_count
 from embedtopics.protocols import FloatArray
 
 LEAST_AUC = 0.6
@@ -42,8 +44,8 @@ class Reason(IntEnum):
         )[self]  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Stability:
+@dataclass(frozen=True, eq=False, repr=False)
+class Stability(Displayed):
     """Recurrence of the topics in random halves of the documents.
 
     Parameters
@@ -63,6 +65,14 @@ class Stability:
     n_replicates : int
     chance : float64 ndarray of shape (n_topics,), optional
         Recurrence of randomly permuted labels: small, except for large topics.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=200))
+    >>> stability = et.topics.with_stability(model, n_replicates=3).stability
+    >>> list(stability.to_frame().columns)
+    ['topic', 'recurrence', 'low', 'high', 'chance']
     """
 
     recurrence: npt.NDArray[np.float64]
@@ -73,9 +83,25 @@ class Stability:
     n_replicates: int
     chance: npt.NDArray[np.float64] | None = None
 
+    def to_frame(self) -> pd.DataFrame:
+        """Tabulate the topics: topic, recurrence, low, high and, if known, chance."""
+        columns = {
+            "topic": np.arange(len(self.recurrence)),
+            "recurrence": self.recurrence,
+            "low": self.low,
+            "high": self.high,
+        }
+        if self.chance is not None:
+            columns["chance"] = self.chance
+        return pd.DataFrame(columns)
 
-@dataclass(frozen=True)
-class Topic:
+    def _summary(self) -> str:
+        topics = spell_count(len(self.recurrence), "topic", "topics")
+        return f"{topics}, {spell_count(self.n_replicates, 'replicate', 'replicates')}"
+
+
+@dataclass(frozen=True, repr=False)
+class Topic(Displayed):
     """One topic.
 
     Parameters
@@ -105,6 +131,14 @@ class Topic:
         of sibling topics, with its 95 % interval. None if not measured.
     keywords_auc : float or None
         The same for the first three keywords.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=200))
+    >>> topic = et.topics.rename(model, {2: "Bees"}).topics[2]
+    >>> topic.topic_id, topic.name, topic.is_named, len(topic.keywords)
+    (2, 'Bees', True, 10)
     """
 
     topic_id: int
@@ -119,6 +153,13 @@ class Topic:
     is_seeded: bool = False
     name_auc: tuple[float, float, float] | None = None
     keywords_auc: float | None = None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Tabulate the keywords: term and weight, best first."""
+        return pd.DataFrame({"term": list(self.keywords), "weight": list(self.weights)})
+
+    def _summary(self) -> str:
+        return f"{self.topic_id}, {self.name!r}, {spell_count(self.size, 'row', 'rows')}"
 
     @property
     def is_name_worse(self) -> bool:

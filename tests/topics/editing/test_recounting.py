@@ -7,7 +7,7 @@ import embedtopics as et
 from embedtopics.terms._counts import count_terms
 from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.topics import ClassTfidf, merge, recluster, rename, update_terms
-from tests.factories import each, refuses, topic_counts, with_stability
+from tests.factories import each, fields, refuses, topic_counts, with_stability
 from tests.topics.editing.altering import assert_untouched, frozen
 
 WORDS = "the of and to a bank rate cut tax vote law court river boat".split()
@@ -161,4 +161,4 @@ def test_rules_that_leave_no_term_are_refused_and_none_change_nothing(english):
         update_terms(english, extra_stop_words=sorted(set(english.tokens.words)))
     same = update_terms(english)
     assert_counts(same, english.term_counts)
-    assert repr(same.topics) == repr(english.topics)
+    assert fields(same.topics) == fields(english.topics)

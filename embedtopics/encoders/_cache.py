@@ -190,6 +190,17 @@ class CachedEncoder(WrappedEncoder):
     encoder : SentenceEncoder or other encoder with a fingerprint
     folder : path, optional
         By default ``EMBEDTOPICS_CACHE``, or the system's folder for caches.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     encoder = et.encoders.CachedEncoder(et.SentenceEncoder(), folder=folder)
+    ...     first = encoder.encode_with_report(["Cats purr."])
+    ...     again = encoder.encode_with_report(["Cats purr.", "Dogs bark."])
+    >>> first.n_cached, again.n_cached
+    (0, 1)
     """
 
     dimensions = forwarded("dimensions")

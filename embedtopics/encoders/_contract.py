@@ -216,6 +216,17 @@ class BaseEncoder(Habits):
         ------
         InputError
             If a text is no string, or the encoder has no use for a parameter.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> encoder = et.SentenceEncoder()
+        >>> encoder.encode(["Cats purr.", "Dogs bark."]).shape
+        (2, 384)
+        >>> encoder.encode("Cats purr.").shape
+        (384,)
+        >>> encoder.encode("Cats purr.", truncate_dim=64).shape
+        (64,)
         """
         options = EncodeOptions(
             normalize_embeddings=normalize_embeddings,
@@ -282,7 +293,19 @@ class BaseEncoder(Habits):
     )
 
     def similarity(self, first: Any, second: Any) -> Any:
-        """Compare each vector with each of others by `similarity_fn_name`, (n_first, n_second)."""
+        """Compare each vector with each of others by the encoder's measure, (n_first, n_second).
+
+        The measure is the cosine, or the one that the checkpoint names: "dot", "euclidean" or
+        "manhattan".
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> encoder = et.SentenceEncoder()
+        >>> vectors = encoder.encode(["Cats purr.", "The cat is purring.", "Stocks fell."])
+        >>> encoder.similarity(vectors[:1], vectors).round(1).tolist()
+        [[1.0, 0.6..., 0.2...]]
+        """
         return similarity(self.similarity_fn_name, first, second)
 
     def similarity_pairwise(self, first: Any, second: Any) -> Any:
@@ -322,7 +345,17 @@ class BaseEncoder(Habits):
         *,
         show_progress: bool | None = None,
     ) -> Any:
-        """Return vectors of queries, with the checkpoint's prompt for queries; see `encode`."""
+        """Return vectors of queries, with the checkpoint's prompt for queries; see `encode`.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> encoder = et.SentenceEncoder()
+        >>> query = encoder.encode_query("Which animals purr?")
+        >>> documents = encoder.encode_document(["Stocks fell.", "Cats purr."])
+        >>> int(encoder.similarity(query, documents).argmax())
+        1
+        """
         return self.reading("query").encode(
             texts,
             prompt_name=prompt_name,

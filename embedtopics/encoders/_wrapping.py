@@ -27,6 +27,14 @@ def to_sentence_transformer(encoder: Any) -> SentenceTransformer:
     Returns
     -------
     SentenceTransformer
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> encoder = et.encoders.RandomProjectionEncoder(32)
+    >>> model = et.encoders.to_sentence_transformer(encoder)
+    >>> model.encode(["Cats purr.", "Dogs bark."]).shape
+    (2, 32)
     """
     library = require("sentence_transformers", "a model of sentence-transformers", "train")
     import torch

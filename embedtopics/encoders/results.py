@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Encoding"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Encoding(Displayed):
     """Embeddings, with the tokens that the encoder read.
 
@@ -33,6 +33,17 @@ class Encoding(Displayed):
         Tokens read that are not in the vocabulary.
     n_cached : int
         Texts whose vectors came from the cache on disk.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> report = et.SentenceEncoder().encode_with_report(["Cats purr.", "word " * 400])
+    >>> report
+    Encoding(2 texts, 384 dimensions, 50% truncated, 0 from the cache)
+    >>> report.to_frame()
+       n_tokens  n_seen  n_unknown
+    0         4       4          0
+    1       400     254          0
     """
 
     embeddings: FloatArray

@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 import shutil
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.fitted import FittedTopics, result_of
-from embedtopics._utils.habits import Habits
 from embedtopics.corpus._columns import read_id
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.errors import InputError
 from embedtopics.results import Decision
 from embedtopics.retrieval import _build
 from embedtopics.retrieval._build import BuildOptions, as_list, read_documents, read_more
+from embedtopics.retrieval._contents import IndexContents
 from embedtopics.retrieval._export import export_parquet
 from embedtopics.retrieval._fusion import WEIGHT
 from embedtopics.retrieval._reader import IndexReader, stored_encoder
@@ -27,7 +27,7 @@ from embedtopics.retrieval._records import check_settings
 from embedtopics.retrieval._search import MIN_RELEVANCE, SearchOptions, Where, facets, search
 from embedtopics.retrieval._similar import attach_topics, find_duplicates, find_similar
 from embedtopics.retrieval.dense._segment import DenseSettings
-from embedtopics.retrieval.results import Document, DuplicateGroups, SearchHits
+from embedtopics.retrieval.results import DuplicateGroups, SearchHits
 from embedtopics.retrieval.storage._checks import problem_table
 from embedtopics.retrieval.storage._collection import Collection
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class SearchIndex(Habits):
+class SearchIndex(IndexContents):
     """Index of documents for search by meaning, by words or by both, with filters on metadata.
 
     `build` makes an index, `load` opens a saved one. An index is a folder, a temporary one by
@@ -55,8 +55,10 @@ class SearchIndex(Habits):
     --------
     >>> import embedtopics as et
     >>> texts = ["Cats purr.", "Dogs bark.", "A purring cat."]
-    >>> index = et.SearchIndex.build(texts)  # doctest: +SKIP
-    >>> [hit.text for hit in index.search("cats", k=2)]  # doctest: +SKIP
+    >>> index = et.SearchIndex.build(texts)
+    >>> index
+    SearchIndex(3 documents, 3 passages, flat, all-MiniLM-L6-v2)
+    >>> [hit.text for hit in index.search("cats", k=2)]
     ['Cats purr.', 'A purring cat.']
     """
 
@@ -138,6 +140,16 @@ class SearchIndex(Habits):
             If a parameter is invalid, or an id is missing or repeated.
         ModelLoadError
             If the encoder cannot be loaded.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> corpus = et.Corpus("embedtopics:demo", limit=100)
+        >>> index = et.SearchIndex.build(corpus, encoder=None)
+        >>> len(index)
+        100
+        >>> index.columns
+        {'date': 'date', 'source': 'text', 'language': 'text', 'theme': 'text'}
         """
         columns = {"text": text, "id": id, "time": time}
         options = BuildOptions(
@@ -185,6 +197,16 @@ class SearchIndex(Habits):
             If there is no index, or `encoder` does not fit its vectors.
         CorruptFileError
             If a file is missing or damaged.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import embedtopics as et
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     built = et.SearchIndex.build(["Cats purr."], f"{folder}/index", encoder=None)
+        ...     loaded = et.SearchIndex.load(f"{folder}/index")
+        ...     print([hit.text for hit in loaded.search("cat")])
+        ['Cats purr.']
         """
         collection = Collection.open(Path(folder), verify=verify)
         check_settings(collection.settings())
@@ -212,76 +234,15 @@ class SearchIndex(Habits):
         ------
         InputError
             If the folder does not exist or cannot be read.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> index = et.SearchIndex.build(["Cats purr.", "Dogs bark."], encoder=None)
+        >>> len(et.SearchIndex.check(index.folder))
+        0
         """
         return problem_table(Path(folder))
-
-    @property
-    def folder(self) -> Path:
-        """Folder of the index."""
-        return self._reader.collection.folder
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """Settings of the build."""
-        return self._reader.collection.settings()
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """Columns of the metadata, with the kind of their values."""
-        return self._reader.collection.columns()
-
-    @property
-    def measured(self) -> list[dict[str, Any]]:
-        """Measurements of each segment at its build: kind and recall@10."""
-        version = self._reader.newest()
-        return [
-            {"segment": view.name, **segment.about}
-            for view, segment in zip(version.segments, version.dense, strict=True)
-        ]
-
-    @property
-    def encoder(self) -> BaseEncoder:
-        """The encoder of documents and queries."""
-        return self._reader.encoder
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """Ids of all documents, in the order of adding."""
-        return tuple(self._reader.collection.ids().values())
-
-    def __len__(self) -> int:
-        """Return the number of documents."""
-        return self._reader.newest().snapshot.n_documents
-
-    def __iter__(self) -> Iterator[Document]:
-        """Iterate over the documents in the order of adding."""
-        for batch in self._reader.collection.batches():
-            yield from batch
-
-    def __contains__(self, id: object) -> bool:
-        return read_id(id) in self._reader.collection.numbers([read_id(id)])
-
-    def __repr__(self) -> str:
-        version = self._reader.newest()
-        snapshot = version.snapshot
-        kinds = sorted({segment.kind for segment in version.dense})
-        kinds = ["lexical only"] if version.words_only else kinds
-        return (
-            f"SearchIndex({snapshot.n_documents:,} documents, {snapshot.n_passages:,} passages, "
-            f"{' and '.join(kinds) or 'empty'}, {snapshot.settings['encoder'] or 'no encoder'})"
-        )
-
-    def __reduce__(self) -> NoReturn:
-        raise InputError(
-            "A search index cannot be pickled or copied in memory; send the path index.folder to "
-            "the other process and open it there with SearchIndex.load"
-        )
-
-    def get(self, id: object) -> Document | None:
-        """Return a document by its id, or None if the index does not hold it."""
-        collection = self._reader.collection
-        numbers = list(collection.numbers([read_id(id)]).values())
-        return collection.documents(numbers)[0] if numbers else None
 
     def search(
         self,
@@ -337,6 +298,20 @@ class SearchIndex(Habits):
         ------
         InputError
             If a parameter is invalid, or the filter has a syntax error.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> rows = [{"text": "A river flooded.", "year": 2019, "source": "press"},
+        ...         {"text": "Floods again!", "year": 2021, "source": "blog"},
+        ...         {"text": "Bees swarm.", "year": 2021, "source": "press"}]
+        >>> index = et.SearchIndex.build(rows, encoder=None, languages=["en"])
+        >>> [hit.text for hit in index.search("flood", where="year >= 2020")]
+        ['Floods again!']
+        >>> [hit.text for hit in index.search("flood", where={"source": "press"})]
+        ['A river flooded.']
+        >>> str(index.search("flood")[0].snippet)
+        'Floods again!'
         """
         options = SearchOptions(k, mode, weight, diversity, reranker, min_score)
         return search(self._reader, queries, where, vectors, options)
@@ -367,6 +342,16 @@ class SearchIndex(Habits):
         -------
         pandas.DataFrame
             Columns column, value, count (of documents), most frequent first; no missing values.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> index = et.SearchIndex.build(et.Corpus("embedtopics:demo"), encoder=None)
+        >>> counts = index.facets(by="source")
+        >>> counts.head(2)
+           column  value  count
+        0  source  press    193
+        1  source  forum    176
         """
         names = [by] if isinstance(by, str) else as_list(by, "by")
         options = SearchOptions(k, mode, WEIGHT, 0.0, None, min_score)
@@ -403,6 +388,14 @@ class SearchIndex(Habits):
         ------
         InputError
             If a document does not exist or has no text, or the index has no vectors.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> texts = ["The cat sleeps.", "A dog barks.", "The cat sleeps a lot."]
+        >>> index = et.SearchIndex.build(texts, encoder="random")
+        >>> [hit.text for hit in index.similar(index.ids[0], k=1)]
+        ['The cat sleeps a lot.']
         """
         several = isinstance(id, list | tuple | set | frozenset | np.ndarray)
         ids = [_checked_id(value) for value in (as_list(id, "id") if several else [id])]
@@ -414,6 +407,17 @@ class SearchIndex(Habits):
 
         The vector of a document is the mean of its passages. Each document is compared with its 15
         nearest neighbors; those of a group are linked by chains of neighbors.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> texts = ["The cat sleeps.", "A dog barks.", "The cat sleeps!"]
+        >>> index = et.SearchIndex.build(texts, encoder="random")
+        >>> groups = index.duplicates()
+        >>> groups
+        DuplicateGroups(1 groups of 2 among 3 documents, cosine from 0.95)
+        >>> len(groups.to_frame())
+        2
         """
         return find_duplicates(self._reader, threshold)
 
@@ -432,6 +436,16 @@ class SearchIndex(Habits):
         ------
         InputError
             If no id matches, or the metadata already has such a column.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> corpus = et.Corpus("embedtopics:demo")
+        >>> model = et.TopicModel("tfidf").fit(corpus)
+        >>> index = et.SearchIndex.build(corpus, encoder=None).attach_topics(model)
+        >>> hits = index.search("pump", where="topic >= 0")
+        >>> bool((hits.to_frame()["topic"] >= 0).all())
+        True
         """
         attach_topics(self._reader.collection, result_of(result))
         return self
@@ -468,6 +482,18 @@ class SearchIndex(Habits):
         ------
         InputError
             If an id is in the index, or a table does not show which column holds ids or texts.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> rows = [{"id": "a", "text": "Cats purr."}]
+        >>> index = et.SearchIndex.build(rows, id="id", encoder=None)
+        >>> index.add([{"id": "b", "text": "Dogs bark."}])
+        1
+        >>> index.add([{"id": "a", "text": "Owls hoot."}], update=True)
+        1
+        >>> [document.text for document in index]
+        ['Dogs bark.', 'Owls hoot.']
         """
         columns = {"text": text, "id": id, "time": time}
         documents = read_more(self._reader, corpus, columns, update)
@@ -482,6 +508,15 @@ class SearchIndex(Habits):
         ------
         InputError
             If an id is not in the index; nothing is removed then.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> index = et.SearchIndex.build(["Cats purr.", "Dogs bark."], encoder=None)
+        >>> index.remove([index.ids[0]])
+        1
+        >>> [document.text for document in index]
+        ['Dogs bark.']
         """
         names = [_checked_id(value) for value in as_list(ids, "ids")]
         with self._reader.collection.writing() as writer:

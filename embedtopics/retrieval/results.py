@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from embedtopics._utils.display import Displayed, excerpt, html_table
+from embedtopics._utils.display import Displayed, excerpt, html_table, spell_count
 from embedtopics.results import Decision
 
 if TYPE_CHECKING:
@@ -243,8 +243,8 @@ class SearchHits:
         shown = f"{excerpt(self.queries[0], 40)!r}" if self.is_single else f"{len(self.queries):,}"
         where = f", where {excerpt(self.where, 40)}" if self.where else ""
         noun = "query" if self.is_single else "queries"
-        n_hits = sum(map(len, self.hits))
-        return f"SearchHits({n_hits:,} hits, {noun} {shown}, {self.mode}{where})"
+        n_hits = spell_count(sum(map(len, self.hits)), "hit", "hits")
+        return f"SearchHits({n_hits}, {noun} {shown}, {self.mode}{where})"
 
     def _repr_html_(self) -> str:
         frame = self.to_frame().drop(columns="passage").dropna(axis=1, how="all")

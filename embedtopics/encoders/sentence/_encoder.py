@@ -153,6 +153,16 @@ class SentenceEncoder(BaseEncoder):
         If the checkpoint cannot be found, read or verified; with some, when a text is encoded.
     MissingExtraError
         If the model needs PyTorch and it is not installed.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> encoder = et.SentenceEncoder("all-MiniLM-L6-v2")
+    >>> encoder.dimensions, encoder.max_seq_length
+    (384, 256)
+    >>> encoder.max_seq_length = 128
+    >>> encoder.encode(["Cats purr.", "Dogs bark."]).shape
+    (2, 384)
     """
 
     def __init__(

@@ -99,6 +99,16 @@ class StaticEncoder(BaseEncoder):
         If a file is missing or damaged, or the tokenizer and the table do not match.
     CorruptFileError
         If a file has changed since `save` wrote it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     et.training.distill(et.SentenceEncoder(), dimensions=32).save(f"{folder}/static")
+    ...     encoder = et.encoders.StaticEncoder(f"{folder}/static")
+    >>> encoder.encode(["Cats purr.", "Dogs bark."]).shape
+    (2, 32)
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:

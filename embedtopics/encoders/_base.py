@@ -64,6 +64,8 @@ def check_texts(texts: Iterable[str]) -> list[str]:
     if isinstance(texts, Mapping) or getattr(texts, "ndim", 1) != 1:
         kind = type(texts).__name__
         raise InputError("texts", "a sequence of strings", found=kind, remedy="pass one column")
+    if not isinstance(texts, Iterable):
+        raise InputError("texts", "a sequence of strings", texts)
     texts = list(texts)
     for row, text in enumerate(texts):
         if not isinstance(text, str):

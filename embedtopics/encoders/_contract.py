@@ -464,6 +464,8 @@ class BaseEncoder(Habits):
             expected = f"left out, because {self.name or type(self).__name__} learns nothing in fit"
             remedy = _training_call("examples")
             raise InputError("y", expected, remedy=remedy, found=f"a {type(y).__name__}")
+        if not isinstance(X, Iterable):
+            raise InputError("X", "a sequence of strings", X)
         rows = [X] if isinstance(X, str) else X
         for row, text in enumerate(rows):
             if not isinstance(text, str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
@@ -138,7 +139,10 @@ def as_encoder(encoder: Any) -> BaseEncoder:
             "a hub name, the folder of a checkpoint, an object with encode(texts), or a "
             "transformer of scikit-learn"
         )
-        raise InputError("encoder", expected, encoder)
+        remedy = ""
+        if isinstance(encoder, str | os.PathLike):
+            remedy = f"call et.SentenceEncoder({os.fspath(encoder)!r}) first"
+        raise InputError("encoder", expected, encoder, remedy)
     return ForeignEncoder(encoder)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from embedtopics.errors import InputError
 from embedtopics.results import Decision
 
 NAMES = {"dot": "dot product", "euclidean": "Euclidean distance", "manhattan": "Manhattan distance"}
@@ -27,8 +28,8 @@ def cosine_instead(name: str, measure: str) -> Decision:
 
 def similarity(name: str, first: Any, second: Any) -> Any:
     """Compare each vector with each of others, (n_first, n_second)."""
-    first = _rows(first)
-    second = _rows(second)
+    first = _rows(first, "first")
+    second = _rows(second, "second")
     if name == "cosine":
         return _unit(first) @ _unit(second).T
     if name == "dot":
@@ -51,8 +52,8 @@ def similarity(name: str, first: Any, second: Any) -> Any:
 
 def pairwise_similarity(name: str, first: Any, second: Any) -> Any:
     """Compare each vector with its partner, (n_vectors,)."""
-    first = _rows(first)
-    second = _rows(second)
+    first = _rows(first, "first")
+    second = _rows(second, "second")
     if name == "cosine":
         return (_unit(first) * _unit(second)).sum(-1)
     if name == "dot":
@@ -64,8 +65,14 @@ def pairwise_similarity(name: str, first: Any, second: Any) -> Any:
     return -((differences * differences).sum(-1) ** 0.5)
 
 
-def _rows(vectors: Any) -> Any:
+def _rows(vectors: Any, parameter: str) -> Any:
     vectors = np.asarray(vectors) if isinstance(vectors, (list, tuple)) else vectors
+    is_numeric = hasattr(vectors, "ndim")
+    if isinstance(vectors, np.ndarray):
+        is_numeric = vectors.dtype.kind in "biufc"
+    if not is_numeric:
+        remedy = "call encoder.encode(texts) first"
+        raise InputError(parameter, "vectors, (n_vectors, n_dimensions)", vectors, remedy)
     return vectors[None] if vectors.ndim == 1 else vectors
 
 

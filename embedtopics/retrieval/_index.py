@@ -6,7 +6,6 @@ import os
 import shutil
 import weakref
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.errors import InputError
 from embedtopics.results import Decision
 from embedtopics.retrieval import _build
+from embedtopics.retrieval._arguments import check_corpus, checked_path
 from embedtopics.retrieval._build import BuildOptions, as_list, read_documents, read_more
 from embedtopics.retrieval._contents import IndexContents
 from embedtopics.retrieval._export import export_parquet
@@ -65,6 +65,10 @@ class SearchIndex(IndexContents):
     _kind = "index"
 
     def __init__(self, collection: Collection, *, encoder: BaseEncoder | None = None) -> None:
+        if not isinstance(collection, Collection):
+            expected = "the collection of a saved index"
+            remedy = "call et.SearchIndex.build(corpus), or et.SearchIndex.load(folder)"
+            raise InputError("collection", expected, collection, remedy)
         self._reader = IndexReader(collection, encoder)
         self.decisions: tuple[Decision, ...] = ()
 
@@ -165,8 +169,9 @@ class SearchIndex(IndexContents):
             show_progress=show_progress,
         )
 
+        check_corpus(corpus)
         documents = read_documents(corpus, columns)
-        target = None if out is None else Path(out)
+        target = None if out is None else checked_path(out, "out")
         built = _build.build(documents, target, options, overwrite)
 
         index = cls(built.collection, encoder=built.encoder)
@@ -208,7 +213,7 @@ class SearchIndex(IndexContents):
         ...     print([hit.text for hit in loaded.search("cat")])
         ['Cats purr.']
         """
-        collection = Collection.open(Path(folder), verify=verify)
+        collection = Collection.open(checked_path(folder), verify=verify)
         check_settings(collection.settings())
         resolved = None if encoder is None else stored_encoder(collection, encoder)
         return cls(collection, encoder=resolved)
@@ -242,7 +247,7 @@ class SearchIndex(IndexContents):
         >>> len(et.SearchIndex.check(index.folder))
         0
         """
-        return problem_table(Path(folder))
+        return problem_table(checked_path(folder))
 
     def search(
         self,
@@ -496,6 +501,7 @@ class SearchIndex(IndexContents):
         ['Dogs bark.', 'Owls hoot.']
         """
         columns = {"text": text, "id": id, "time": time}
+        check_corpus(corpus)
         documents = read_more(self._reader, corpus, columns, update)
         notes = _build.add(self._reader, documents, embeddings, update, show_progress)
         self.decisions = (*self.decisions, *notes)
@@ -534,7 +540,7 @@ class SearchIndex(IndexContents):
         InputError
             If the folder is not empty, and not an index to overwrite.
         """
-        copy = self._reader.collection.copy_to(Path(folder), overwrite=overwrite)
+        copy = self._reader.collection.copy_to(checked_path(folder), overwrite=overwrite)
         return SearchIndex(copy, encoder=self._reader.given_encoder)
 
     def export(self, path: str | os.PathLike[str]) -> int:
@@ -551,7 +557,8 @@ class SearchIndex(IndexContents):
         int
             Number of passages written.
         """
-        return export_parquet(self._reader.collection, self._reader.newest(), Path(path))
+        target = checked_path(path, "path")
+        return export_parquet(self._reader.collection, self._reader.newest(), target)
 
 
 def _checked_id(value: object) -> str:

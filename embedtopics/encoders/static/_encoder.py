@@ -112,6 +112,9 @@ class StaticEncoder(BaseEncoder):
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        if not isinstance(folder, str | os.PathLike):
+            remedy = "call et.training.distill(encoder), which makes a static encoder"
+            raise InputError("folder", "the folder of a static encoder", folder, remedy)
         self._set_up(read_static(Path(folder).expanduser()), os.fspath(folder))
 
     @classmethod

@@ -1,7 +1,9 @@
 """What other libraries taught users to ask for raises an error that names the call to make."""
 
 import copy
+import inspect
 import pickle
+import re
 
 import pandas as pd
 import pytest
@@ -19,15 +21,18 @@ def objects(tmp_path_factory):
     corpus = et.Corpus("embedtopics:demo", limit=200)
     model = et.TopicModel("tfidf").fit(corpus)
     texts = list(corpus.texts[:20])
+    encoder = et.SentenceEncoder()
     return {
         "et": et,
         "pd": pd,
         "model": model,
         "result": model.result_,
         "corpus": corpus,
-        "encoder": et.SentenceEncoder(),
+        "encoder": encoder,
         "index": et.SearchIndex.build(texts, tmp_path_factory.mktemp("of") / "texts.index"),
         "texts": texts,
+        "first": encoder.encode(texts[:2]),
+        "second": encoder.encode(texts[:2]),
         "mask": corpus.status == 0,
         "ids": [],
         "formula": "source",
@@ -119,3 +124,22 @@ def test_an_error_inside_a_property_is_not_hidden():
 
     with pytest.raises(AttributeError, match="'result_of_nothing'"):
         Broken().share  # noqa: B018
+
+
+EXPENSIVE = re.compile(r"^((?:et\.(?:training|batch|comparison)\.\w+)|encoder\.to)\(")
+"""Calls that are bound to the signature instead of being run."""
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in HINTS for name in HINTS[kind]])
+def test_the_code_of_each_hint_runs_as_it_is_written(objects, kind, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = re.match(r"(?:call|it is) (.+?)(?:; |$)", HINTS[kind][name])[1]
+    if EXPENSIVE.match(code):
+        code = EXPENSIVE.sub(r"signature(\1).bind(", code)
+    names = dict(objects, signature=inspect.signature)
+    if kind == "index":
+        names["index"] = et.SearchIndex.build(objects["texts"], tmp_path / "copy.index")
+        names["texts"] = ["Another text."]
+    if "load" in name:
+        objects["encoder"].save(tmp_path / "folder")
+    eval(code, names)

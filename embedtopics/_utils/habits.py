@@ -23,7 +23,7 @@ TOPICS: Mapping[str, str] = {
     "approximate_distribution": "call et.topics.mixtures(model)",
     "delete_topics": f"call et.topics.remove(model, [0]); {EDIT}",
     "find_topics": 'call et.topics.find(model, "a query")',
-    "generate_topic_labels": 'call et.topics.table(model)["name"]',
+    "generate_topic_labels": 'call et.topics.table(model, n_terms=2)["terms"].str.join(", ")',
     "get_document_info": "call et.topics.documents(model)",
     "get_representative_docs": "call et.topics.sample_documents(model, 0)",
     "get_topic": 'call et.topics.terms(model).query("topic == 0")',

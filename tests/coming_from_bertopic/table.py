@@ -27,3 +27,17 @@ def method_of(theirs):
         return called[1]
     argument = re.match(r"BERTopic\((\w*)", theirs)
     return argument[1]
+
+
+def habit_of(theirs):
+    """Return the object and the attribute of a row, such as ("topic_model", "get_topics")."""
+    called = re.match(r"(topic_model|model|corpus|encoder|embeddings)\.(\w+)", theirs)
+    return called.groups() if called else None
+
+
+def names_the_call(message, ours):
+    """Return whether an error names what a row calls, whatever the arguments."""
+    calls = re.findall(r"et\.[a-z]+\.\w+(?=\()|\.\w+(?=\()|\blen(?=\()", ours)
+    attributes = re.findall(r"\.\w+$", ours)
+    rows_taken = ["corpus["] * ours.startswith("corpus[")
+    return any(name in message for name in [*calls, *attributes, *rows_taken])

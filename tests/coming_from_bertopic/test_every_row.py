@@ -14,7 +14,7 @@ import pytest
 import embedtopics as et
 from tests.coming_from_bertopic import comparisons
 from tests.coming_from_bertopic.conftest import fit_bertopic
-from tests.coming_from_bertopic.table import method_of, rows
+from tests.coming_from_bertopic.table import habit_of, method_of, names_the_call, rows
 
 pytestmark = pytest.mark.slow
 
@@ -105,6 +105,27 @@ def test_row(theirs, ours, both):
         else:
             made[side] = eval(code, dict(vars(both)))
     COMPARED[method](made["theirs"], made["ours"], both)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"), [row for row in ROWS if habit_of(row[0])], ids=lambda code: code[:40]
+)
+def test_the_method_of_a_row_is_there_or_its_error_names_our_call(theirs, ours, model, result):
+    name = habit_of(theirs)[1]
+    is_of_model = ours.startswith("model.")
+    for value in (model,) if is_of_model else (model, result):
+        if not hasattr(value, name):
+            with pytest.raises(AttributeError) as raised:
+                getattr(value, name)
+            assert names_the_call(str(raised.value), ours)
+
+
+def test_every_attribute_of_a_fitted_bertopic_names_our_call(fitted, model):
+    attributes = {name for name in vars(fitted) if name.endswith("_")} | {"topic_labels_"}
+    assert len(attributes) > 9
+    for name in attributes - {"mappings_"}:
+        with pytest.raises(AttributeError, match=r"; (call|it is) (et|model)\."):
+            getattr(model, name)
 
 
 def test_every_method_of_bertopic_has_a_row():

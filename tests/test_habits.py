@@ -36,7 +36,7 @@ def objects(tmp_path_factory):
         "mask": corpus.status == 0,
         "ids": [],
         "formula": "source",
-        "query": "a river",
+        "query": model.result_.topics[0].keywords[0],
         "term": "river",
         "examples": [(texts[0], texts[1])],
     }
@@ -130,6 +130,7 @@ EXPENSIVE = re.compile(r"^((?:et\.(?:training|batch|comparison)\.\w+)|encoder\.t
 """Calls that are bound to the signature instead of being run."""
 
 
+@pytest.mark.filterwarnings("ignore:the model saves the result of its fit")
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in HINTS for name in HINTS[kind]])
 def test_the_code_of_each_hint_runs_as_it_is_written(objects, kind, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -138,7 +139,8 @@ def test_the_code_of_each_hint_runs_as_it_is_written(objects, kind, name, tmp_pa
         code = EXPENSIVE.sub(r"signature(\1).bind(", code)
     names = dict(objects, signature=inspect.signature)
     if kind == "index":
-        names["index"] = et.SearchIndex.build(objects["texts"], tmp_path / "copy.index")
+        data = objects["corpus" if name == "topics" else "texts"]
+        names["index"] = et.SearchIndex.build(data, tmp_path / "copy.index")
         names["texts"] = ["Another text."]
     if "load" in name:
         objects["encoder"].save(tmp_path / "folder")

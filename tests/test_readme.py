@@ -14,7 +14,7 @@ import pytest
 
 from embedtopics._utils.folders import demo_path
 from embedtopics.corpus.filters._expressions import parse_filter
-from embedtopics.training import TrainingSettings, _distill, _student
+from embedtopics.training import TrainingSettings, _student, _tokens
 from tests.chat_server import said, serving
 
 REPOSITORY = Path(__file__).parents[1]
@@ -100,11 +100,11 @@ def few_steps(monkeypatch):
         check(settings)
 
     monkeypatch.setattr(TrainingSettings, "__post_init__", shorten)
-    for module in (_distill, _student):
+    for module in (_tokens, _student):
         monkeypatch.setattr(module, "plain_vocabulary", few_tokens)
 
 
-def few_tokens(tokenizer, make=_distill.plain_vocabulary):
+def few_tokens(tokenizer, make=_tokens.plain_vocabulary):
     """Let every tenth token alone be encoded, for all 30,000 take half a minute."""
     whole = make(tokenizer)
     kept = [text if place % 10 == 0 else "" for place, text in enumerate(whole.surfaces)]

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 EDIT = "it returns a new result; the model does not change"
-MEANS = 'call et.topics.find(model, "a query"); it compares with the mean vectors of the topics'
+MEANS = "call et.topics.find(model, query); it compares with the mean vectors of the topics"
 PAGE = 'call et.report.write_report(model, "report.html")'
 MIXTURE = "call et.plots.mixture(et.topics.mixture(model, 0))"
 
@@ -22,7 +22,7 @@ TOPICS: Mapping[str, str] = {
     # Methods of BERTopic.
     "approximate_distribution": "call et.topics.mixtures(model)",
     "delete_topics": f"call et.topics.remove(model, [0]); {EDIT}",
-    "find_topics": 'call et.topics.find(model, "a query")',
+    "find_topics": "call et.topics.find(model, query)",
     "generate_topic_labels": 'call et.topics.table(model, n_terms=2)["terms"].str.join(", ")',
     "get_document_info": "call et.topics.documents(model)",
     "get_representative_docs": "call et.topics.sample_documents(model, 0)",

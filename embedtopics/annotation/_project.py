@@ -573,7 +573,7 @@ def _check_unchanged(
     if kind is not None and kind != records.kind:
         raise InputError("kind", f"{same}, {records.kind!r}", kind)
 
-    # A default is not told from an argument, and stands for what the study has.
+    # A default looks like an argument left out, and stands for what the study has.
     for name, value in vars(design).items():
         recorded = getattr(records.design, name)
         if value not in (recorded, getattr(StudyDesign, name)):

@@ -157,6 +157,17 @@ def compare_encoders(
     overlaps, and keeps its position on the mean map. Trustworthiness and continuity refer to the
     aligned maps; they are up to 0.03 lower than those of a map drawn alone.
 
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> corpus = et.Corpus("embedtopics:demo", limit=200)
+    >>> compared = et.comparison.compare_encoders(["tfidf", "random"], corpus, "theme")
+    >>> compared.names
+    ('tfidf', 'random')
+    >>> compared.differences().columns.tolist()
+    ['measure', 'encoder', 'against', 'difference', 'low', 'high', 'n']
+    >>> compared.overlaps()[["first", "second"]].to_dict("records")
+    [{'first': 'tfidf', 'second': 'random'}]
     """
     if isinstance(encoders, Corpus) or hasattr(encoders, "columns"):
         remedy = "call et.comparison.compare_encoders(encoders, corpus)"

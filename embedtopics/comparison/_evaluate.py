@@ -134,6 +134,19 @@ def evaluate_encoders(
     Efron and Tibshirani (1993), "An Introduction to the Bootstrap", chapter 8 on paired data.
     Berg-Kirkpatrick, Burkett and Klein (2012), "An Empirical Investigation of Statistical
     Significance in NLP".
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> rows = [(f"a red {n} car", f"the red {n} car", n % 2) for n in range(40)]
+    >>> pairs = et.training.read_examples(rows, "classed")
+    >>> scores = et.comparison.evaluate_encoders(["tfidf", "random"], {"pairs": pairs})
+    >>> scores
+    EncoderScores(tfidf, random: 4 scores on 1 sets)
+    >>> scores.differences()[["task", "metric", "encoder", "against"]]
+        task             metric encoder against
+    0  pairs                AUC  random   tfidf
+    1  pairs  average precision  random   tfidf
     """
     if isinstance(encoders, (Examples, RetrievalSet, Corpus)):
         remedy = "call et.comparison.evaluate_encoders(encoders, examples)"

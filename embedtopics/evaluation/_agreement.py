@@ -197,9 +197,12 @@ def evaluate_clustering(
 
     Examples
     --------
-    >>> scores = evaluate_clustering(["a", "a", "b", "b"], [0, 0, 1, -1])
-    >>> scores.ari_covered, scores.coverage
-    (1.0, 0.75)
+    >>> import embedtopics as et
+    >>> scores = et.evaluation.evaluate_clustering(["a", "a", "b", "b"], [0, 0, 1, -1])
+    >>> scores
+    ClusteringScores(NMI 0.800, ARI 0.571, coverage 75.0%, n=4)
+    >>> scores.ari_covered
+    1.0
     """
     import pandas as pd
     from sklearn.metrics import adjusted_mutual_info_score
@@ -316,6 +319,15 @@ def krippendorff_alpha(
     Krippendorff (2011), "Computing Krippendorff's alpha-reliability". The interval is that of
     resampled units. If fewer than five disagree, which resamples of few units often lack, it
     reaches at least as far as the upper end of Wilson's interval of the share of such units.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> first = ["yes", "yes", "no", "no", "yes", "no"]
+    >>> second = ["yes", "yes", "no", "no", "yes", None]
+    >>> alpha = et.evaluation.krippendorff_alpha([first, second])
+    >>> alpha.value, alpha.n
+    (1.0, 5)
     """
     import pandas as pd
 
@@ -389,6 +401,16 @@ def dawid_skene(
     ------
     InputError
         If there are fewer than three coders.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> ratings = [["a", "b", "a", "b"], ["a", "b", "a", "b"], ["a", "b", "a", "a"]]
+    >>> found = et.evaluation.dawid_skene(ratings, n_resamples=20)
+    >>> found.to_frame()[["class", "share", "n"]].round(2)
+      class  share  n
+    0     a    0.5  4
+    1     b    0.5  4
     """
     table, classes = read_ratings(ratings)
     if len(table) < 3:

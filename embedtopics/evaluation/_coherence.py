@@ -243,6 +243,17 @@ def coherence(
     ----------
     Röder, Both and Hinneburg (2015), "Exploring the space of topic coherence measures".
     Mimno et al. (2011), "Optimizing semantic coherence in topic models".
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo", limit=200))
+    >>> et.evaluation.coherence(model).shape == (model.result_.n_topics,)
+    True
+    >>> tokens = et.TopicModel("tfidf").fit(["goal match"] * 9 + ["tax law"] * 9).result_.tokens
+    >>> words = [["goal", "match"], ["goal", "tax"]]
+    >>> et.evaluation.coherence(words, tokens, "npmi", window=None).round(2).tolist()
+    [1.0, -0.95]
     """
     checked_choice(measure, "measure", WINDOWS)
     if window == "auto":
@@ -358,7 +369,8 @@ def diversity(topics: FittedTopics | Sequence[Sequence[str]], n_terms: int = 10)
 
     Examples
     --------
-    >>> diversity([["tax", "cut"], ["tax", "rise"]])
+    >>> import embedtopics as et
+    >>> et.evaluation.diversity([["tax", "cut"], ["tax", "rise"]])
     0.75
     """
     checked_count(n_terms, "n_terms")

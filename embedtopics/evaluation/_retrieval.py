@@ -191,7 +191,9 @@ def evaluate_run(
 
     Examples
     --------
-    >>> scores = evaluate_run({"q": {"a": 0.9, "b": 0.8}}, {"q": {"b": 1, "c": 1}}, [2])
+    >>> import embedtopics as et
+    >>> run = {"q": {"a": 0.9, "b": 0.8}}
+    >>> scores = et.evaluation.evaluate_run(run, {"q": {"b": 1, "c": 1}}, [2])
     >>> scores.scores["recall@2"].value, scores.scores["mrr"].value
     (0.5, 0.5)
     """
@@ -252,6 +254,16 @@ def compare_runs(
     Efron and Tibshirani (1993), "An Introduction to the Bootstrap", section 13.3; Smucker, Allan
     and Carterette (2007), "A comparison of statistical significance tests for information
     retrieval evaluation".
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> qrels = {"q1": ["a"], "q2": ["b"]}
+    >>> first = et.evaluation.evaluate_run({"q1": ["b", "a"], "q2": ["b"]}, qrels, [1])
+    >>> second = et.evaluation.evaluate_run({"q1": ["a", "b"], "q2": ["b"]}, qrels, [1])
+    >>> compared = et.evaluation.compare_runs(first, second).to_frame().set_index("measure")
+    >>> compared.loc["mrr", ["difference", "better", "equal"]].tolist()
+    [0.25, 1.0, 1.0]
     """
     import pandas as pd
 

@@ -13,7 +13,7 @@ from embedtopics.evaluation.results import RetrievalSet
 
 
 def read_retrieval_set(folder: str | os.PathLike[str], *, split: str = "test") -> RetrievalSet:
-    """Read queries, documents and judgements from a folder in the layout of BEIR.
+    r"""Read queries, documents and judgements from a folder in the layout of BEIR.
 
     Parameters
     ----------
@@ -37,6 +37,26 @@ def read_retrieval_set(folder: str | os.PathLike[str], *, split: str = "test") -
     ----------
     Thakur et al. (2021), "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information
     Retrieval Models".
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import embedtopics as et
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     folder = Path(name)
+    ...     (folder / "qrels").mkdir()
+    ...     files = {
+    ...         "corpus.csv": "_id,text\nd1,A river in flood\nd2,A game of chess\n",
+    ...         "queries.csv": "_id,text\nq1,high water\n",
+    ...         "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\n",
+    ...     }
+    ...     for file, content in files.items():
+    ...         _ = (folder / file).write_text(content)
+    ...     judged = et.evaluation.read_retrieval_set(folder)
+    >>> judged.to_frame()
+            query          document  grade
+    0  high water  A river in flood    1.0
     """
     from scipy.sparse import csr_matrix
 

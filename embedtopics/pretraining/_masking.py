@@ -169,6 +169,13 @@ class SelectiveMasking(RandomMasking):
         Single words, without regard to case.
     masked_share : float
         Share of the tokens to predict; at least one of each text.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> masking = et.pretraining.SelectiveMasking(["Tax", "budget"], masked_share=0.2)
+    >>> masking.words
+    ('budget', 'tax')
     """
 
     words: Iterable[str]

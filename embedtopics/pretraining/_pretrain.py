@@ -155,8 +155,22 @@ def pretrain(
 
     Examples
     --------
-    >>> result = pretrain("all-MiniLM-L6-v2", texts, "whole_word")  # doctest: +SKIP
-    >>> result.held_out, result.diagnosis.verdict  # doctest: +SKIP
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> nouns, verbs = ["dog", "cat", "bird", "cow", "fish"], ["runs", "sleeps", "eats", "jumps"]
+    >>> texts = [f"the {noun} {verb} here" for noun in nouns for verb in verbs]
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> tokenizer = et.pretraining.train_tokenizer(texts, vocab_size=80)
+    >>> encoder = et.pretraining.new_encoder(
+    ...     tokenizer, out=f"{folder.name}/empty", n_layers=1, dimensions=16
+    ... )
+    >>> settings = {"max_steps": 2, "device": "cpu", "show_progress": False}
+    >>> result = et.pretraining.pretrain(
+    ...     encoder, texts, "whole_word", out=f"{folder.name}/mine", settings=settings
+    ... )
+    >>> result.held_out.index.tolist(), result.report.n_steps
+    (['loss', 'perplexity', 'accuracy'], 2)
+    >>> folder.cleanup()
     """
     require_libraries()
     settings = settings_of(settings, USUAL)

@@ -61,9 +61,19 @@ def tokenizer_report(encoder: Any, corpus: Any) -> TokenizerReport:
 
     Examples
     --------
-    >>> report = tokenizer_report(["a graphene sheet"])  # doctest: +SKIP
-    >>> report.words.iloc[0][["word", "cut"]].tolist()  # doctest: +SKIP
-    ['graphene', 'graph ##ene']
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> nouns, verbs = ["dog", "cat", "bird", "cow", "fish"], ["runs", "sleeps", "eats", "jumps"]
+    >>> texts = [f"the {noun} {verb}" for noun in nouns for verb in verbs]
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> tokenizer = et.pretraining.train_tokenizer(texts, vocab_size=80)
+    >>> encoder = et.pretraining.new_encoder(
+    ...     tokenizer, out=f"{folder.name}/empty", n_layers=1, dimensions=16
+    ... )
+    >>> report = et.pretraining.tokenizer_report(encoder, ["the dog runs", "a cow"])
+    >>> report.n_words, report.n_unknown
+    (5, 0)
+    >>> folder.cleanup()
     """
     if not isinstance(encoder, (str, os.PathLike)) and not can_encode(encoder):
         remedy = "call et.pretraining.tokenizer_report(encoder, corpus)"

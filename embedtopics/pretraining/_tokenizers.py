@@ -81,9 +81,11 @@ def train_tokenizer(
 
     Examples
     --------
-    >>> tokenizer = train_tokenizer(["a sheet of graphene"] * 3, vocab_size=80)  # doctest: +SKIP
-    >>> tokenizer.tokenize("graphene")  # doctest: +SKIP
-    ['graphene']
+    >>> import embedtopics as et
+    >>> texts = ["a sheet of graphene", "graphene conducts", "carbon and graphene"]
+    >>> tokenizer = et.pretraining.train_tokenizer(texts, vocab_size=80)
+    >>> len(tokenizer) <= 80, tokenizer.mask_token
+    (True, '[MASK]')
     """
     from tokenizers.processors import TemplateProcessing
 
@@ -203,8 +205,18 @@ def new_encoder(
 
     Examples
     --------
-    >>> tokenizer = train_tokenizer(corpus, "wordpiece")  # doctest: +SKIP
-    >>> pretrain(new_encoder(tokenizer, out="empty"), corpus, out="mine")  # doctest: +SKIP
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> nouns, verbs = ["dog", "cat", "bird", "cow", "fish"], ["runs", "sleeps", "eats", "jumps"]
+    >>> texts = [f"the {noun} {verb}" for noun in nouns for verb in verbs]
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> tokenizer = et.pretraining.train_tokenizer(texts, vocab_size=80)
+    >>> encoder = et.pretraining.new_encoder(
+    ...     tokenizer, out=f"{folder.name}/empty", n_layers=1, dimensions=16
+    ... )
+    >>> encoder.encode(["a dog"]).shape
+    (1, 16)
+    >>> folder.cleanup()
     """
     torch = require_torch("new_encoder")
     from transformers import BertConfig, BertForMaskedLM

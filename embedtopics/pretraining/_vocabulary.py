@@ -106,9 +106,21 @@ def extend_vocabulary(
 
     Examples
     --------
-    >>> made = extend_vocabulary("all-MiniLM-L6-v2", ["graphene"], out="mine")  # doctest: +SKIP
-    >>> made.words.pieces[0]  # doctest: +SKIP
-    'graph ##ene'
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> nouns, verbs = ["dog", "cat", "bird", "cow", "fish"], ["runs", "sleeps", "eats", "jumps"]
+    >>> texts = [f"the {noun} {verb}" for noun in nouns for verb in verbs]
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> tokenizer = et.pretraining.train_tokenizer(texts, vocab_size=80)
+    >>> encoder = et.pretraining.new_encoder(
+    ...     tokenizer, out=f"{folder.name}/empty", n_layers=1, dimensions=16
+    ... )
+    >>> extended = et.pretraining.extend_vocabulary(
+    ...     encoder, ["graphene"], out=f"{folder.name}/more"
+    ... )
+    >>> extended.words["word"].tolist()
+    ['graphene']
+    >>> folder.cleanup()
     """
     require_torch("extend_vocabulary")
     asked = transformer_of(encoder)

@@ -76,6 +76,22 @@ def distill(
     ICLR 2017.
     S. Tulkens and T. van Dongen, "Model2Vec: fast state-of-the-art static embeddings", 2024, and
     its Tokenlearn, which fits token means to an encoder's vectors too.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> nouns, verbs = ["dog", "cat", "bird", "cow", "fish"], ["runs", "sleeps", "eats", "jumps"]
+    >>> texts = [f"the {noun} {verb}" for noun in nouns for verb in verbs]
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> tokenizer = et.pretraining.train_tokenizer(texts, vocab_size=80)
+    >>> encoder = et.pretraining.new_encoder(
+    ...     tokenizer, out=f"{folder.name}/empty", n_layers=1, dimensions=16
+    ... )
+    >>> static = et.training.distill(encoder, dimensions=8)
+    >>> static.encode(["the dog runs"]).shape
+    (1, 8)
+    >>> folder.cleanup()
     """
     checked_choice(method, "method", METHODS)
     if method == "texts":

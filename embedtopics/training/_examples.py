@@ -85,6 +85,18 @@ class Examples:
         Where the examples come from, such as a file name.
     decisions : tuple of Decision
         Rows that were left out, and other findings.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> examples = et.training.read_examples([("a car", "a bus"), ("a cat", "a dog")], "pairs")
+    >>> examples
+    Examples(2 pairs, source='list')
+    >>> examples.to_frame()
+        anchor positive
+    row
+    0    a car    a bus
+    1    a cat    a dog
     """
 
     kind: str

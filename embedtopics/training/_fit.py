@@ -142,6 +142,28 @@ def fit(
     Reimers and Gurevych (2019), "Sentence-BERT: sentence embeddings using siamese BERT-networks".
     Gao, Yao and Chen (2021), "SimCSE: simple contrastive learning of sentence embeddings".
     Wang and Liu (2021), "Understanding the behaviour of contrastive loss".
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> nouns, verbs = ["dog", "cat", "bird", "cow", "fish"], ["runs", "sleeps", "eats", "jumps"]
+    >>> texts = [f"the {noun} {verb}" for noun in nouns for verb in verbs]
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> tokenizer = et.pretraining.train_tokenizer(texts, vocab_size=80)
+    >>> encoder = et.pretraining.new_encoder(
+    ...     tokenizer, out=f"{folder.name}/empty", n_layers=1, dimensions=16
+    ... )
+    >>> pairs = [(text, text.replace("the", "a")) for text in texts]
+    >>> report = et.training.fit(
+    ...     encoder, pairs, kind="pairs", validation=pairs, allow_overlap=True,
+    ...     settings={"max_steps": 2, "device": "cpu"}, out=f"{folder.name}/tuned",
+    ... )
+    >>> report.objective, report.n_steps
+    ('pairs: ranking, both ways', 2)
+    >>> et.training.TrainingReport.load(f"{folder.name}/tuned").n_steps
+    2
+    >>> folder.cleanup()
     """
     require_libraries()
     from embedtopics.training.objectives import _trainable as models

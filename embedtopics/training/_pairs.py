@@ -63,6 +63,13 @@ def make_pairs(
     ------
     InputError
         If there is no pair.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> text = "The river rose in the night. The town was under water soon. It was late."
+    >>> et.training.make_pairs([text]).to_frame()["positive"].tolist()
+    ['The town was under water soon.']
     """
     checked_count(max_per_document, "max_per_document")
     checked_count(min_words, "min_words")
@@ -192,6 +199,17 @@ def mine_hard_negatives(
     among the candidates; all-MiniLM-L6-v2 took one of the three for the hardest negative of 67 % of
     the pairs without a guard, of 29 % with ``relative_margin=0.05``, of 11 % with 0.2, and of 9 %
     and 4 % with ``range_min=5`` and 10 alone. Skip some where many positives may be unmarked.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> rows = [("the red car", "a car in red"), ("a blue car", "the car in blue")]
+    >>> pairs = et.training.read_examples(rows, "pairs")
+    >>> mined = et.training.mine_hard_negatives(
+    ...     pairs, "lsa", relative_margin=None, duplicate_similarity=None
+    ... )
+    >>> mined.to_frame()["negative"].tolist()
+    ['the car in blue', 'a car in red']
     """
     read_examples(examples, "pairs")
     checked_count(num_negatives, "num_negatives")

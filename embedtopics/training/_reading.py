@@ -91,9 +91,10 @@ def read_examples(
 
     Examples
     --------
+    >>> import embedtopics as et
     >>> rows = [("A dog runs.", "An animal moves.", "Entailment"),
     ...         ("A dog runs.", "The dog sleeps.", "contradiction")]
-    >>> read_examples(rows, "nli").labels.tolist()
+    >>> et.training.read_examples(rows, "nli").labels.tolist()
     [0, 2]
     """
     if isinstance(source, Examples):

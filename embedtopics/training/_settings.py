@@ -74,6 +74,13 @@ class TrainingSettings:
     random_state : int, Generator or None
     show_progress : bool, optional
         None shows progress bars in a terminal or notebook.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> settings = et.training.TrainingSettings(epochs=1, batch_size=16)
+    >>> settings.batch_size, settings.random_state
+    (16, 0)
     """
 
     epochs: float = setting(3.0, "Passes over the training examples.")

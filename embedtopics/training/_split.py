@@ -56,6 +56,15 @@ def train_test_split(
     ------
     InputError
         If fewer than `min_size` can be held out, because examples are few or share texts.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> rows = [(f"question {n}", f"answer {n}") for n in range(200)]
+    >>> pairs = et.training.read_examples(rows, "pairs")
+    >>> train, test = et.training.train_test_split(pairs, 0.25)
+    >>> len(train), len(test)
+    (150, 50)
     """
     if not isinstance(examples, Examples):
         remedy = "read them: et.training.read_examples(source, kind)"
@@ -151,6 +160,14 @@ def overlap(train: Examples, test: Examples) -> ExampleOverlap:
     -------
     ExampleOverlap
         See its `summary`.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> train = et.training.read_examples([("a car", "a bus"), ("a cat", "a dog")], "pairs")
+    >>> test = et.training.read_examples([("A  car", "a bus"), ("a cat", "a fish")], "pairs")
+    >>> et.training.overlap(train, test)
+    ExampleOverlap(2 test examples, 1 repeated, 1 known, 2 touched)
     """
     is_directed = train.kind == test.kind == "nli"
     of_train = {unit for units in example_units(train, is_directed) for unit in units}

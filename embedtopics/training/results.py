@@ -186,6 +186,15 @@ class TrainingReport(Displayed):
     seconds, examples_per_second : float
         Time of training, without validation; of an interrupted run, since it was resumed.
     decisions : tuple of Decision
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     et.training.TrainingReport.load(folder)
+    Traceback (most recent call last):
+    embedtopics.errors.InputError: folder must be one with the report of a training run; got ...
     """
 
     objective: str

@@ -14,9 +14,9 @@ from embedtopics._utils.checks import checked_choice, checked_count, is_whole, r
 from embedtopics._utils.display import excerpt
 from embedtopics._utils.fitted import FittedTopics, fitted_encoder, result_of
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._alignment import align_values
 from embedtopics.corpus._classes import read_class
 from embedtopics.corpus._texts import normalize_text
+from embedtopics.corpus.filters._rows import passing_rows
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Encoder, Float64Array, FloatArray, Int64Array
 from embedtopics.terms._representative import NEAR_DUPLICATE, select_representatives
@@ -52,46 +52,36 @@ def _topic_or_none(result: TopicResult, topic: Any) -> int:
 
 
 def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> BoolArray:
-    """Return a mask of the rows with text that meet a condition, (n_rows,)."""
-    is_selected = result.distinct.of_row >= 0
-    if where is None:
-        return is_selected
-
-    index = result.corpus.index
+    """Return a mask of the rows with text that pass a filter, (n_rows,)."""
+    corpus = result.corpus
+    has_text = result.distinct.of_row >= 0
     if not isinstance(where, Mapping):
-        if isinstance(where, pd.Series):
-            if len(where) == len(index):
-                where = align_values(where, result.corpus, parameter)
-            where = where if where.index.equals(index) else where.reindex(index)
-            where = where.to_numpy(dtype=bool) if where.notna().all() else [None]
-        mask = np.asarray(where)
-        if mask.dtype != np.bool_ or mask.shape != (len(index),):
-            expected = f"a mask with True or False for each of the {len(index):,} rows"
-            raise InputError(parameter, expected, found=f"shape {mask.shape} of {mask.dtype}")
-        is_selected &= mask
-        return is_selected
+        return has_text & passing_rows(where, corpus.metadata, corpus, parameter)
 
-    metadata: Any = result.corpus.metadata
+    passes = has_text
     for column, values in where.items():
-        if column not in metadata:
-            there = f"the columns are {', '.join(map(repr, metadata.columns)) or 'none'}"
-            raise InputError(parameter, "a mapping from columns of the input", column, there)
-        has_value = np.zeros(len(is_selected), dtype=bool)
-        for value in values if isinstance(values, (list, tuple, set, frozenset)) else [values]:
-            is_equal = (metadata[column] == value).fillna(False).to_numpy(dtype=bool)
+        listed = list(values) if isinstance(values, (list, tuple, set, frozenset)) else [values]
+        has_value = np.zeros(len(has_text), dtype=bool)
+        for value in listed:
+            has_value |= _rows_with(corpus.metadata, column, value, parameter)
+        passes = passes & has_value
+    return passes
 
-            wanted = read_class(value)
-            if isinstance(wanted, str):  # in any spelling of its letters and spaces
-                spelled = [read_class(cell) for cell in metadata[column].tolist()]
-                is_equal = is_equal | np.array([cell == wanted for cell in spelled])
 
-            if not is_equal.any():
-                frequent = metadata[column].value_counts().index[:12].tolist()
-                remedy = f"frequent values are {', '.join(map(repr, frequent)) or 'none'}"
-                raise InputError(parameter, f"values of column {column!r}", value, remedy)
-            has_value |= is_equal
-        is_selected &= has_value
-    return is_selected
+def _rows_with(metadata: Any, column: Any, value: Any, parameter: str) -> BoolArray:
+    """Return a mask of the rows with a value in any spelling; one that no row has is refused."""
+    is_equal = passing_rows({column: value}, metadata, parameter=parameter)
+
+    spelled_value = read_class(value)
+    if isinstance(spelled_value, str):  # in any spelling of its letters and spaces
+        spelled = [read_class(cell) for cell in metadata[column].tolist()]
+        is_equal = is_equal | np.array([cell == spelled_value for cell in spelled], dtype=bool)
+
+    if not is_equal.any():
+        frequent = metadata[column].value_counts().index[:12].tolist()
+        remedy = f"frequent values are {', '.join(map(repr, frequent)) or 'none'}"
+        raise InputError(parameter, f"values of column {column!r}", value, remedy)
+    return is_equal
 
 
 def document_weights(result: TopicResult, rows: BoolArray) -> tuple[Int64Array, Int64Array]:
@@ -271,9 +261,10 @@ def sample_documents(
         - "random": a random sample. Judge a topic by this one.
     n_documents : int
         Maximum number of documents.
-    where : mapping, or array_like or Series of bool, optional
-        Restricts the rows: to a value, or a list of values, of a column, such as ``{"source": "Le
-        Monde"}``; or to a mask, such as ``corpus.time >= "2021"``.
+    where : str, mapping, or array_like or Series of bool, optional
+        Restricts the rows: a filter such as ``year >= 2020 and source == 'Le Monde'``; a mapping of
+        columns to a value, or to a list of values, such as ``{"source": "Le Monde"}``; or a mask,
+        such as ``corpus.time >= "2021"``.
     random_state : int, Generator or None
         Seed of the random sample, which depends on the texts only.
 

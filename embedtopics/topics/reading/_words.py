@@ -52,7 +52,7 @@ def concordance(
         One word, or several consecutive words.
     topics : int, str, or sequence of these, optional
         Restricts the documents to these topics, by id or name; -1 stands for no topic.
-    where : mapping or mask, optional
+    where : str, mapping or mask, optional
         Restricts the rows, as in `sample_documents`.
     window : int
         Words on each side.
@@ -185,9 +185,9 @@ def keyness(
     ----------
     result : TopicResult or fitted TopicModel
     target, reference
-        Two disjoint sets of rows. Each is a topic id or a list of topic ids (-1 for no topic), a
-        mapping ``{"column": value}``, or a mask over the rows (see `sample_documents`). The default
-        reference is all other rows with text.
+        Two disjoint sets of rows. Each is a topic id or a list of topic ids (-1 for no topic), or a
+        filter, a mapping ``{"column": value}`` or a mask over the rows (see `where` of
+        `sample_documents`). The default reference is all other rows with text.
     n_terms : int, optional
         Maximum number of terms of each side, among those that occur at least five times; None for
         all of them.

@@ -224,6 +224,8 @@ def test_columns_and_masks_select_rows(press):
     assert keys() == ["row0", "row1"]
     assert keys({"source": "Le Figaro"}) == ["row2"]
     assert keys({"source": ["Le Figaro", "Le Monde"]}) == ["row0", "row1"]
+    assert keys("source == 'Le Figaro'") == ["row2"]
+    assert keys("date >= '2020-07-01'") == keys(press.corpus.time >= "2020-07-01")
     assert keys(press.corpus.time >= "2020-07") == ["row1", "row2"]
     assert keys({"date": pd.Timestamp("2020-03-01"), "source": "Le Monde"}) == ["row0"]
     mask = np.array([False, True, True, True, False, False, True])

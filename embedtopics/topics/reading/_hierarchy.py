@@ -108,19 +108,28 @@ def hierarchy(result: FittedTopics, *, space: str = "coordinates") -> TopicHiera
     )
 
 
-def themes(result: TopicResult) -> pd.DataFrame:
+def themes(result: FittedTopics) -> pd.DataFrame:
     """Tabulate the themes of a result: groups of topics that `hierarchy` merges.
 
     Parameters
     ----------
-    result : TopicResult
+    result : TopicResult or fitted TopicModel
 
     Returns
     -------
     DataFrame
-        Columns theme (label), size (rows), share (of the rows with text) and topics (ids, a tuple),
-        the largest first. There are 4 to 12 themes; fewer than eight topics are their own themes.
+        Columns theme (its name), size (rows), share (of the rows with text) and topics (ids, a
+        tuple), the largest first. There are 4 to 12 themes; fewer than eight topics are their own
+        themes.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=4).fit(et.Corpus("embedtopics:demo", limit=120))
+    >>> et.topics.themes(model)["topics"].tolist()
+    [(0,), (1,), (2,), (3,)]
     """
+    result = result_of(result)
     frame = pd.DataFrame(result._themes, columns=["label", "size", "share", "topics"])
     return frame.rename(columns={"label": "theme"})
 

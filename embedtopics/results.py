@@ -19,6 +19,13 @@ class Decision:
         The figure or choice, for programs.
     message : str
         The same in one sentence, for people.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> corpus = et.Corpus(["A text.", "Another one."])[:1]
+    >>> [(decision.name, decision.message) for decision in corpus.decisions]
+    [('rows_taken', '1 of 2 rows were taken.')]
     """
 
     stage: str
@@ -36,6 +43,16 @@ class Exported:
     paths : tuple of Path
     decisions : tuple of Decision
         One for each kind of change, with the number of cells or the columns that it concerns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     exported = et.topics.export(model, f"{folder}/topics.csv", what="topics")
+    >>> [path.name for path in exported.paths]
+    ['topics.csv']
     """
 
     paths: tuple[Path, ...]

@@ -186,7 +186,13 @@ class Corpus(Habits):
         return html_table(self[:10].to_frame(), repr(self))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a data frame with the columns id, text and the metadata."""
+        """Return a data frame with the columns id, text and the metadata.
+
+        Examples
+        --------
+        >>> Corpus({"text": ["One.", "Two."], "year": [2020, 2021]}, text="text").to_frame().shape
+        (2, 3)
+        """
         columns = {"id": [*self.ids], "text": [*self.texts]}
         frame = pd.DataFrame(columns, index=self.index)
         others = [name for name in self.metadata.columns if name not in columns]
@@ -217,7 +223,13 @@ class Corpus(Habits):
         return find_distinct(self.hashes, self.status)
 
     def distinct(self) -> DistinctDocuments:
-        """Group the rows by normalized text, in the order of hashes, whatever that of rows."""
+        """Group the rows by normalized text, in the order of hashes, whatever that of rows.
+
+        Examples
+        --------
+        >>> len(Corpus(["A text.", "A  text.", "Another one."]).distinct())
+        2
+        """
         return self._distinct
 
     def document_texts(self) -> Sequence[str]:
@@ -226,7 +238,13 @@ class Corpus(Habits):
         return [normalize_text(self.texts[row]) for row in rows.tolist()]
 
     def take(self, rows: npt.ArrayLike) -> Corpus:
-        """Return the corpus of some rows, distinct positions from 0, with all that they have."""
+        """Return the corpus of some rows, distinct positions from 0, with all that they have.
+
+        Examples
+        --------
+        >>> Corpus(["One.", "Two.", "Three."]).take([2, 0]).texts
+        ('Three.', 'One.')
+        """
         positions = np.arange(len(self))[np.asarray(rows, dtype=np.int64)]
         if len(np.unique(positions)) < len(positions):
             raise InputError("rows", "distinct", remedy="use np.unique(rows)")

@@ -16,6 +16,7 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils._set_output import _get_output_config
 
 from embedtopics._utils.checks import checked_choice, checked_count, resolve_seed
+from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics._utils.habits import Habits
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._named import CLUSTERERS, named_clusterer
@@ -140,12 +141,21 @@ class TopicModel(Habits, ClusterMixin, TransformerMixin, BaseEstimator):
 
     Examples
     --------
+    >>> import embedtopics as et
+    >>> corpus = et.Corpus("embedtopics:demo")
+    >>> model = et.TopicModel("tfidf", n_topics=8).fit(corpus)
+    >>> model.result_.n_topics
+    8
+    >>> model.labels_.shape
+    (670,)
+
+    Vectors of your own replace the encoder:
+
     >>> import numpy as np
     >>> points = np.repeat([[1.0, 0.0], [0.0, 1.0]], 20, axis=0)
     >>> points = points + 0.1 * np.random.default_rng(0).normal(size=points.shape)
     >>> texts = [f"{'apple pie' if i < 20 else 'train station'} {i}" for i in range(40)]
-    >>> model = TopicModel(languages=["en"]).fit(texts, embeddings=points)
-    >>> model.result_.n_topics
+    >>> et.TopicModel(languages=["en"]).fit(texts, embeddings=points).result_.n_topics
     2
     """
 
@@ -305,6 +315,14 @@ class TopicModel(Habits, ClusterMixin, TransformerMixin, BaseEstimator):
 
         Texts of the fit keep their topic; the nearest documents decide for others. See
         `embedtopics.topics.assign`.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> corpus = et.Corpus("embedtopics:demo")
+        >>> model = et.TopicModel("tfidf").fit(corpus)
+        >>> (model.predict(corpus) == model.labels_).all()
+        np.True_
         """
         return self._assign(X, embeddings).labels
 
@@ -312,6 +330,17 @@ class TopicModel(Habits, ClusterMixin, TransformerMixin, BaseEstimator):
         """Return the share of each topic in each text, shape (n_texts, n_topics).
 
         Sparse, or a frame with one column per topic after ``set_output(transform="pandas")``.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> corpus = et.Corpus("embedtopics:demo")
+        >>> model = et.TopicModel("tfidf", n_topics=8).fit(corpus)
+        >>> model.transform(corpus).shape
+        (670, 8)
+        >>> frame = model.set_output(transform="pandas").transform(corpus)
+        >>> (frame.columns == et.topics.table(model)["name"][:8]).all()
+        np.True_
         """
         shares = self._assign(X, embeddings).memberships
         is_frame = _get_output_config("transform", self)["dense"] != "default"
@@ -364,6 +393,17 @@ class TopicModel(Habits, ClusterMixin, TransformerMixin, BaseEstimator):
             Encodes new texts; by default the encoder of the fit, loaded on demand.
         words : Segmenter, optional
             The custom segmenter of the fit; files do not hold functions.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import embedtopics as et
+        >>> corpus = et.Corpus("embedtopics:demo")
+        >>> model = et.TopicModel("tfidf").fit(corpus)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     loaded = et.TopicModel.load(model.save(f"{folder}/study"))
+        >>> (loaded.predict(corpus) == model.labels_).all()
+        np.True_
         """
         result = TopicResult.load(folder)
         if words is not None:
@@ -375,13 +415,13 @@ class TopicModel(Habits, ClusterMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_result(
-        cls, result: TopicResult, *, encoder: str | Encoder | None = None
+        cls, result: FittedTopics, *, encoder: str | Encoder | None = None
     ) -> TopicModel:
         """Return a fitted model of a result, such as an edited one.
 
         Parameters
         ----------
-        result : TopicResult
+        result : TopicResult or fitted TopicModel
             What the model predicts with, and saves. Stages given as objects are not restored.
         encoder : Encoder or str, optional
             Encodes new texts; by default the encoder of the fit, loaded on demand.
@@ -393,12 +433,17 @@ class TopicModel(Habits, ClusterMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         InputError
-            If it is no TopicResult.
-        """
-        if not isinstance(result, TopicResult):
-            remedy = "pass model.result_" if isinstance(result, TopicModel) else ""
-            raise InputError("result", "a TopicResult", result, remedy)
+            If it is no result.
 
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+        >>> named = et.topics.rename(model, {0: "My name"})
+        >>> et.TopicModel.from_result(named).get_feature_names_out()[0]
+        'My name'
+        """
+        result = result_of(result)
         settings = result.settings
         parameters = {name: settings[name] for name in RESTORED if name in settings}
         for stage, names in NAMED.items():

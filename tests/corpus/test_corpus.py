@@ -287,3 +287,18 @@ def test_messages_name_rows_by_position_and_lines_of_a_file(tmp_path):
     path.write_text('id,text\na,"two\nlines"\nb,one\nb,one\n')
     with pytest.raises(InputError, match="different in every row; got 'b' in lines 4 and 5 of art"):
         Corpus(path, id="id")
+
+
+def test_a_path_is_read_as_a_string_and_as_a_path(tmp_path):
+    path = tmp_path / "articles.csv"
+    path.write_text("id,body,year\na,A text.,2020\nb,Another one.,2021\n")
+
+    for data in (path, str(path)):
+        corpus = Corpus(data, "body", id="id", time="year")
+        assert corpus.texts == ("A text.", "Another one.") and corpus.ids == ("a", "b")
+        assert corpus.source == "articles.csv"
+
+
+def test_roles_are_named(tmp_path):
+    with pytest.raises(TypeError, match="positional"):
+        Corpus({"text": ["One."], "key": ["a"]}, "text", "key")

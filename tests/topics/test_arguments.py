@@ -105,7 +105,13 @@ def test_a_model_says_that_it_saves_no_edits(fitted, tmp_path):
         loaded.save(tmp_path / "third")
 
 
-@pytest.mark.parametrize("value", [None, "study", et.TopicModel()])
+def test_a_model_is_made_of_a_fitted_model_too(fitted):
+    assert et.TopicModel.from_result(fitted).result_ is fitted.result_
+    with pytest.raises(NotFittedError):
+        et.TopicModel.from_result(et.TopicModel())
+
+
+@pytest.mark.parametrize("value", [None, "study"])
 def test_a_model_is_made_of_a_result_only(value):
     with pytest.raises(InputError) as refusal:
         et.TopicModel.from_result(value)

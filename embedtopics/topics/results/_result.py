@@ -100,6 +100,16 @@ class TopicResult(Habits):
         assigned. None if there are none.
     weighting : TermWeighting or None
         A custom weighting of the terms, which files do not hold.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf", n_topics=8).fit(et.Corpus("embedtopics:demo"))
+    >>> result = model.result_
+    >>> result.n_topics, len(result.labels)
+    (8, 670)
+    >>> [topic.topic_id for topic in result.topics][:3]
+    [0, 1, 2]
     """
 
     _kind = "result"

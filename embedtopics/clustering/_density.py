@@ -48,6 +48,15 @@ class DensityClusterer(ClusterMixin, BaseEstimator):
     Campello, Moulavi and Sander (2013), "Density-Based Clustering Based on Hierarchical
     Density Estimates"; McInnes and Healy (2017), "Accelerated Hierarchical Density Based
     Clustering".
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> import numpy as np
+    >>> grid = np.stack(np.meshgrid(np.arange(5.0), np.arange(5.0)), axis=-1).reshape(-1, 2)
+    >>> clusterer = et.topics.DensityClusterer(min_cluster_size=10)
+    >>> clusterer.fit_predict(np.concatenate([grid, grid + 100])).tolist() == [0] * 25 + [1] * 25
+    True
     """
 
     def __init__(

@@ -17,7 +17,17 @@ LEAST_AUC = 0.6
 
 
 class Reason(IntEnum):
-    """Why a document is in no topic."""
+    """Why a document is in no topic.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> et.topics.results.Reason(2).text
+    'isolated'
+    >>> result = et.TopicModel("tfidf").fit(["", "One text.", "Another text."]).result_
+    >>> et.topics.documents(result)["reason"][0]
+    'no text'
+    """
 
     IN_TOPIC = 0
     BETWEEN = 1
@@ -117,7 +127,7 @@ class Topic(Displayed):
     keywords : tuple of str
         Distinctive terms of the topic, best first.
     weights : tuple of float
-        Class-TF-IDF weight of each keyword.
+        Class-TF-IDF weight of each keyword; its cosine if `with_keywords` chose it by a method.
     representatives : tuple of int
         Row numbers (positions, from 0) of representative documents, best first.
     persistence : float

@@ -68,6 +68,16 @@ def contextualization(
     Returns
     -------
     plotly.graph_objects.Figure
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> texts = ["The river bank.", "A river bank.", "The river has a bank.", "No river, no bank."]
+    >>> states = et.probing.hidden_states("all-MiniLM-L6-v2", texts)
+    >>> result = et.probing.contextualization(states, min_uses=3)
+    >>> figure = et.plots.contextualization(result)
+    >>> [note.text for note in figure.layout.annotations if note.text.startswith("<b>")][1:]
+    ['<b>cosine similarity</b>', '<b>minus the value by chance</b>']
     """
     canvas = Canvas(title, width, height)
     result = contextualization

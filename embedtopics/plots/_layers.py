@@ -235,6 +235,18 @@ def layers(
     ------
     InputError
         If there are no scores of that metric.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> nouns = ["cat", "dog", "fox", "owl"]
+    >>> texts = [f"{name} sees the {noun}" for name in ["Ana", "Ben", "Eva"] for noun in nouns]
+    >>> tags = [["name", "verb", "article", "noun"]] * len(texts)
+    >>> states = et.probing.hidden_states("all-MiniLM-L6-v2", texts, layers=[0, 6])
+    >>> scores = et.probing.probe(states, tags)
+    >>> figure = et.plots.layers(scores)
+    >>> figure.layout.xaxis.title.text, figure.layout.yaxis.title.text
+    ('layer', 'accuracy')
     """
     canvas = Canvas(title, width, height)
     check_input(scores, "scores", LayerScores, "et.probing.probe(states, labels)")

@@ -287,6 +287,19 @@ def before_after(
     Returns
     -------
     plotly.graph_objects.Figure
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> corpus = et.Corpus("embedtopics:demo", limit=200)
+    >>> words = et.encoders.TfidfEncoder(n_components=50)
+    >>> encoders = {"random": et.encoders.RandomProjectionEncoder(), "words": words}
+    >>> scores = et.comparison.evaluate_encoders(
+    ...     encoders, corpus=corpus, labels="theme", n_resamples=100
+    ... )
+    >>> figure = et.plots.before_after(scores)
+    >>> [note.text for note in figure.layout.annotations]
+    ['<b>difference</b> (95 % interval)', '<b>descriptive measures</b>: before (hollow), after']
     """
     canvas = Canvas(title, width, height)
     check_input(report, "report", (TrainingReport, EncoderScores, list, tuple), _FIT)
@@ -324,7 +337,7 @@ def before_after(
 
 def _changes_of(scores: EncoderScores) -> list[Any]:
     """Return the differences of encoders; with several encoders, a task names the encoder too."""
-    frame = scores.differences()
+    frame = scores.differences().assign(n_test_evaluations=0)  # no log of a test set
     if frame["encoder"].nunique() > 1:
         frame["task"] = frame["encoder"] + ", " + frame["task"]
     return list(frame.itertuples())

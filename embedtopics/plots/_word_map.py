@@ -118,6 +118,19 @@ def word_map(
     ------
     InputError
         If `labels` has another length.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> texts = ["The bat flew off.", "He swung the bat.", "A bat hung there.", "The bat broke."]
+    >>> states = et.probing.hidden_states("all-MiniLM-L6-v2", texts, layers=[0, 6])
+    >>> uses = et.probing.word_map(states, "bat")
+    >>> figure = et.plots.word_map(uses, labels=["animal", "sport", "animal", "sport"])
+    >>> len(figure.data)  # two labels on the maps of two layers
+    4
+    >>> paths = et.plots.word_map(uses, paths=True)
+    >>> len([path for path in paths.data if path.mode == "lines+markers+text"])
+    4
     """
     canvas = Canvas(title, width, height)
     check_input(uses, "uses", WordMap, 'et.probing.word_map(states, "word")')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import shutil
@@ -26,6 +25,7 @@ from embedtopics.encoders._contract import (
     forwarded,
 )
 from embedtopics.encoders._foreign import as_encoder
+from embedtopics.encoders._prepared import read_about
 from embedtopics.encoders.results import Encoding
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
@@ -306,8 +306,8 @@ def cache_entries() -> list[CacheEntry]:
         entries.append(CacheEntry("vectors", name, variant, n_texts, path.stat().st_size, path))
     for folder in (root / MODELS).glob("[!.]*/"):
         try:
-            name = str(json.loads((folder / "about.json").read_text("utf-8"))["encoder"])
-        except (OSError, ValueError, KeyError, TypeError):
+            name = read_about(folder).encoder
+        except (OSError, ValueError):
             name = "unknown"
         variant = folder.name.partition("-")[2]
         entries.append(CacheEntry("model", name, variant, 0, _size_of(folder), folder))

@@ -112,6 +112,17 @@ def _training_call(examples: str) -> str:
     return f"train with et.training.fit(encoder, {examples}, kind={kind}, out=...)"
 
 
+PUBLIC_MEMBERS = frozenset(
+    """
+    name dimensions max_seq_length languages prompts fingerprint settings decisions is_fitted
+    tokenizer encode encode_query encode_document encode_with_report count_tokens similarity
+    similarity_pairwise get_embedding_dimension embed_documents embed_query fit transform
+    fit_transform get_params set_params save
+""".split()
+)
+"""Members of encoders that users may rely on; the package uses others, which may change."""
+
+
 class BaseEncoder(Habits):
     """Base of the encoders; a subclass defines `encode_with_report` and sets `_arguments`.
 
@@ -160,6 +171,11 @@ class BaseEncoder(Habits):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
+
+    def __dir__(self) -> list[str]:
+        """List the public members: what completion shows."""
+        names = super().__dir__()
+        return [name for name in names if name.startswith("_") or name in PUBLIC_MEMBERS]
 
     def encode(
         self,

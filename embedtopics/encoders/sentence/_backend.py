@@ -19,6 +19,7 @@ import numpy as np
 from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.folders import demo_path, flush_file
 from embedtopics.encoders._base import MODELS, load_error, placing
+from embedtopics.encoders._prepared import read_about
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, Recipe
 from embedtopics.encoders.sentence._graph import (
     WORDS,
@@ -253,16 +254,18 @@ def _read_prepared(folder: Path) -> Prepared | None:
     if refusal:
         raise UnsupportedModelError(refusal)
     try:
-        about: dict[str, Any] = json.loads((folder / "about.json").read_text("utf-8"))
-        model, words = (folder / name for name in ("model.onnx", "tokenizer.json"))
-        shape = tuple(map(int, about["shape"]))
-        table = np.memmap(folder / _TABLE, np.float32, "r", shape=shape)
+        about = read_about(folder)
+        if about.shape is None or about.pad_id is None or about.unknown_id is None:
+            raise ValueError("about.json describes no model")
+        model = folder / "model.onnx"
+        words = folder / "tokenizer.json"
+        table = np.memmap(folder / _TABLE, np.float32, "r", shape=tuple(about.shape))
         files: dict[str, Any] = {path.name: path.read_bytes() for path in (model, words)}
         for name, data in {**files, _TABLE: table}.items():
-            if about["sha256"][name] != hashlib.sha256(data).hexdigest():
+            if about.sha256[name] != hashlib.sha256(data).hexdigest():
                 raise ValueError(f"{name} is not what was written")
         tokenizer = Tokenizer.from_buffer(files[words.name])
-        vocabulary = PlainVocabulary(tokenizer, int(about["pad_id"]), int(about["unknown_id"]))
+        vocabulary = PlainVocabulary(tokenizer, about.pad_id, about.unknown_id)
     except (OSError, ValueError, KeyError, TypeError) as error:
         _logger.warning("The prepared model in %s is damaged (%s); made again.", folder, error)
         shutil.rmtree(folder, ignore_errors=True)
@@ -273,8 +276,8 @@ def _read_prepared(folder: Path) -> Prepared | None:
 def _read_refusal(folder: Path) -> str | None:
     """Return why a model could not be prepared; "" if it could, None if it was not tried."""
     try:
-        return str(json.loads((folder / "about.json").read_text("utf-8")).get("refused", ""))
-    except (OSError, ValueError, AttributeError):
+        return read_about(folder).refused
+    except (OSError, ValueError):
         return None
 
 

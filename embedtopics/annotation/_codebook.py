@@ -42,6 +42,13 @@ class Label:
     definition : str
         Definition of the label for annotators.
     examples : tuple of str
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> label = et.annotation.Label("rail", key="r", definition="Trains and stations.")
+    >>> label.name, label.key
+    ('rail', 'r')
     """
 
     name: str

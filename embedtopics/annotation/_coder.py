@@ -90,6 +90,23 @@ class LanguageModelCoder:
     -----
     Where the server can, a JSON schema allows the labels alone. Otherwise an answer must be a
     label, or JSON that holds one; any other answer is recorded and leaves the text without label.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> coder = et.annotation.LanguageModelCoder(
+    ...     {"fruit": "fruit and jam", "rail": "trains and stations"},
+    ...     endpoint="http://localhost:8080/v1",  # a server that you started
+    ...     model="gemma-3-4b-it",
+    ...     instructions="What is the note about?",
+    ... )
+    >>> coder
+    LanguageModelCoder('gemma-3-4b-it', 2 labels)
+    >>> for line in coder.prompt.splitlines()[4:7]:  # a part of what the model is told
+    ...     print(line)
+    Codebook:
+    - "fruit": fruit and jam
+    - "rail": trains and stations
     """
 
     def __init__(

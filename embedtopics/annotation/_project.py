@@ -118,13 +118,17 @@ class AnnotationProject(Displayed):
     Examples
     --------
     >>> import tempfile
+    >>> import embedtopics as et
     >>> texts = ["ripe plums", "late trains", "sweet pears", "slow trains"]
-    >>> folder = tempfile.mkdtemp()
-    >>> with AnnotationProject(texts, ["fruit", "rail"], folder, encoder="lsa") as study:
-    ...     text = study.next()
-    ...     study.label(text.key, "rail" if "trains" in text.text else "fruit")
-    ...     study.to_frame()["label"].tolist() in (["rail"], ["fruit"])
-    True
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     project = et.AnnotationProject(
+    ...         texts, ["fruit", "rail"], folder, encoder="lsa", teach=0.0
+    ...     )
+    ...     text = project.next()
+    ...     project.label(text.key, "rail" if "trains" in text.text else "fruit")
+    ...     print(project)
+    ...     project.close()
+    AnnotationProject(fruit, rail; 1 of 4 texts labelled, 1 of them in the random sample)
     """
 
     def __init__(

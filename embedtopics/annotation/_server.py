@@ -222,6 +222,18 @@ def serve(
         The port is in use.
     MissingExtraError
         The extra `page` is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> texts = ["ripe plums", "late trains", "sweet pears", "slow trains"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with et.AnnotationProject(texts, ["fruit", "rail"], folder, encoder="lsa") as project:
+    ...         server = et.annotation.serve(project, annotator="ana")
+    ...         print(server.url.partition("?")[0].startswith("http://127.0.0.1:"))  # server.run()
+    ...         server.close()
+    True
     """
     if not isinstance(project, AnnotationProject):
         remedy = "make one: et.AnnotationProject(corpus, codebook, folder)"

@@ -29,7 +29,19 @@ EXPECTED = (0.7, 0.3, 0.02)
 
 
 class TopicStudy(AnnotationProject):
-    """A study of the texts drawn by `code_topic`, which quality and recall describe."""
+    """A study of the texts drawn by `code_topic`, which quality and recall describe.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = et.annotation.code_topic(model, 0, folder, concept="heating", n_texts=60)
+    ...     print(study.concept, study.topics, len(study.corpus))
+    ...     study.close()
+    heating (0,) 60
+    """
 
     result: TopicResult
     topics: tuple[int, ...]
@@ -93,6 +105,17 @@ def code_topic(
     ------
     InputError
         There is no such topic, or there are fewer texts than `n_texts`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = et.annotation.code_topic(model, 0, folder, concept="heating", n_texts=60)
+    ...     print(study)
+    ...     study.close()
+    TopicStudy(yes, no; 0 of 60 texts labelled, 0 of them in the random sample)
     """
     result = result_of(result)
     ids = _topic_ids(result, topics)
@@ -161,7 +184,22 @@ def _strata(result: TopicResult, topics: tuple[int, ...]) -> Int64Array:
 
 
 class SheetStudy(AnnotationProject):
-    """A study whose texts are the questions of sheets, and whose labels number their options."""
+    """A study whose texts are the questions of sheets, and whose labels number their options.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> sheets = et.topics.validation_sheets(model.result_)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = et.annotation.ask(sheets, folder)
+    ...     text = study.next()
+    ...     study.label(text.key, "1")
+    ...     print(len(study.scores()))  # one sheet has an answer
+    ...     study.close()
+    1
+    """
 
     key: pd.DataFrame  # of all sheets, by question
     question_of: dict[str, str]  # by the key of its text
@@ -214,6 +252,18 @@ def ask(sheets: Sequence[Sheet], folder: str | os.PathLike[str]) -> SheetStudy:
     -------
     SheetStudy
         With `scores`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
+    >>> sheets = et.topics.validation_sheets(model.result_)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = et.annotation.ask(sheets, folder)
+    ...     print(study.progress()["answered"], study.progress()["texts"] > 20)
+    ...     study.close()
+    0 True
     """
     prompts = pd.concat([sheet.prompts for sheet in sheets])
     key = pd.concat([sheet.key for sheet in sheets]).set_index("question")

@@ -15,6 +15,39 @@ from embedtopics.results import Decision
 if TYPE_CHECKING:
     import pandas as pd
 
+    from embedtopics.annotation._topics import SheetStudy, TopicStudy
+    from embedtopics.evaluation._sheets import Sheet
+    from embedtopics.evaluation.results import SheetScore
+
+__all__ = [
+    "AnnotatorAgreement",
+    "Coding",
+    "Sheet",
+    "SheetScore",
+    "SheetStudy",
+    "Stopping",
+    "StudyReport",
+    "TextToLabel",
+    "TopicStudy",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a class of another module, which is imported when it is first used."""
+    if name in ("SheetStudy", "TopicStudy"):
+        from embedtopics.annotation import _topics
+
+        return getattr(_topics, name)
+    if name == "Sheet":
+        from embedtopics.evaluation._sheets import Sheet
+
+        return Sheet
+    if name == "SheetScore":
+        from embedtopics.evaluation.results import SheetScore
+
+        return SheetScore
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 @dataclass(frozen=True)
 class TextToLabel:
@@ -28,6 +61,20 @@ class TextToLabel:
         Id of the first row with this text.
     text : str
     stream : {"teach", "count"}
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> texts = ["ripe plums", "late trains", "sweet pears", "slow trains"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     project = et.AnnotationProject(
+    ...         texts, ["fruit", "rail"], folder, encoder="lsa", teach=0.0
+    ...     )
+    ...     text = project.next()
+    ...     project.close()
+    >>> text.stream, text.text in texts
+    ('count', True)
     """
 
     key: str
@@ -45,6 +92,22 @@ class Stopping(Displayed):
     table : DataFrame
         See `to_frame`.
     decisions : tuple of Decision
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> texts = [f"{fruit} number {row}" for row in range(20) for fruit in ("plum", "pear")]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with et.AnnotationProject(texts, ["plum", "pear"], folder, encoder="lsa") as project:
+    ...         for _ in range(20):
+    ...             text = project.next()
+    ...             project.label(text.key, text.text.split()[0])
+    ...         stopping = project.stopping()
+    >>> stopping.to_frame()[["class", "enough"]]
+      class  enough
+    0  plum   False
+    1  pear   False
     """
 
     table: pd.DataFrame
@@ -84,6 +147,22 @@ class StudyReport(Displayed):
     shares : MeasuredShares or None
         None before there are enough count texts.
     decisions : tuple of Decision
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> texts = [f"{fruit} number {row}" for row in range(20) for fruit in ("plum", "pear")]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with et.AnnotationProject(texts, ["plum", "pear"], folder, encoder="lsa") as project:
+    ...         for _ in range(20):
+    ...             text = project.next()
+    ...             project.label(text.key, text.text.split()[0])
+    ...         report = project.report()
+    >>> report
+    StudyReport(20 of 40 texts labelled)
+    >>> list(report.tables)
+    ['Codebook', 'Quality of the model on texts that it was not fitted on', 'Examples']
     """
 
     progress: dict[str, int]
@@ -118,6 +197,25 @@ class AnnotatorAgreement(Displayed):
         label in "decided".
     intervals : dict of str to (float, float)
         95 % interval of each alpha, from resampled texts.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> texts = ["ripe plums", "late trains", "sweet pears", "slow trains"]
+    >>> ana = ["fruit", "rail", "fruit", "rail"]
+    >>> bo = ["fruit", "rail", "rail", "rail"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with et.AnnotationProject(texts, ["fruit", "rail"], folder, encoder="lsa") as project:
+    ...         for row, key in enumerate(project.keys):
+    ...             project.label(key, ana[row], by="ana")
+    ...             project.label(key, bo[row], by="bo")
+    ...         agreement = project.agreement()
+    >>> agreement
+    AnnotatorAgreement(alpha label 0.53 on 4 texts, 1 differ)
+    >>> agreement.to_frame()[["text", "ana", "bo"]]
+             text    ana    bo
+    0  ripe plums  fruit  rail
     """
 
     alpha: dict[str, float]
@@ -145,6 +243,19 @@ class Coding(Displayed):
         The labels of the codebook.
     table : DataFrame
         Aligned with the texts: label (None for none), answer, and the reason for no label.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from embedtopics.annotation.results import Coding
+    >>> labels = ["fruit", "rail", None, "rail"]  # what a LanguageModelCoder answered
+    >>> coding = Coding("gemma", ("fruit", "rail"), pd.DataFrame({"label": labels}))
+    >>> coding
+    Coding(3 of 4 texts labelled by gemma)
+    >>> scores = coding.agreement(["fruit", "rail", "fruit", "fruit"])  # with what people say
+    >>> scores.query("metric == 'accuracy'")[["metric", "value", "n"]]
+         metric  value  n
+    0  accuracy    0.5  4
     """
 
     model: str

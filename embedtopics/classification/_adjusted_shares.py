@@ -59,6 +59,19 @@ def adjusted_shares(
     ------
     InputError
         If there is no such column, or the classifier has no scores of left-out texts.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> texts = ["ripe plums", "late trains", "sweet pears", "slow trains"]
+    >>> labels = ["fruit", "rail", "fruit", "rail"]
+    >>> classifier = et.TextClassifier("tfidf").fit(texts, labels)
+    >>> corpus = ["plums in a jar", "late, late", "sweet plums", "slow trains again"]
+    >>> shares = et.classification.adjusted_shares(classifier, corpus)
+    >>> shares.to_frame()[["class", "n", "naive"]]
+       class  n  naive
+    0  fruit  4    0.5
+    1   rail  4    0.5
     """
     if not hasattr(classifier, "predict_proba"):
         remedy = "pass it first: adjusted_shares(classifier, corpus)"

@@ -37,6 +37,19 @@ def classify(
     DataFrame
         Columns row, id, label, confidence, and the probability of each class. Rows without text
         have no label.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> texts = ["ripe plums", "late trains", "sweet pears", "slow trains"]
+    >>> labels = ["fruit", "rail", "fruit", "rail"]
+    >>> classifier = et.TextClassifier("tfidf").fit(texts, labels)
+    >>> corpus = ["plums in a jar", "", "slow trains again"]
+    >>> et.classification.classify(classifier, corpus)[["row", "label"]]
+       row  label
+    0    0  fruit
+    1    1   <NA>
+    2    2   rail
     """
     import pandas as pd
 

@@ -122,6 +122,19 @@ def evaluate_tokens(
     ------
     InputError
         If labels are invalid, or tags of entities in several schemes or an unknown one.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> gold = [["B-person", "I-person", "O", "B-person"], ["B-person", "O", "B-place"]]
+    >>> predicted = [["B-person", "O", "O", "B-person"], ["B-person", "O", "B-place"]]
+    >>> scores = et.classification.evaluate_tokens(gold, predicted)
+    >>> scores[["n", "precision", "recall", "f1"]].round(2)
+            n  precision  recall    f1
+    label
+    person  3       0.67    0.67  0.67
+    place   1       1.00    1.00  1.00
+    all     4       0.75    0.75  0.75
     """
     import pandas as pd
 
@@ -179,6 +192,16 @@ def entities(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[str]]
     ------
     InputError
         If labels are no tags of entities, or of several schemes or an unknown one.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> words = [["Ada", "Lovelace", "met", "Babbage"]]
+    >>> tags = [["B-person", "I-person", "O", "B-person"]]
+    >>> et.classification.entities(words, tags)
+       sentence  start  end   label          text
+    0         0      0    2  person  Ada Lovelace
+    1         0      3    4  person       Babbage
     """
     import pandas as pd
 

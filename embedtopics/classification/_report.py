@@ -63,6 +63,20 @@ def evaluate(
     ------
     InputError
         If a test label is not among the classes; the message names the row.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> texts = ["ripe plums", "late trains", "sweet pears", "slow trains"]
+    >>> labels = ["fruit", "rail", "fruit", "rail"]
+    >>> classifier = et.TextClassifier("tfidf").fit(texts, labels)
+    >>> test = ["plum jam with plums", "many trains"], ["fruit", "rail"]
+    >>> report = et.classification.evaluate(classifier, test, (texts, labels))
+    >>> report.to_frame().query("metric == 'accuracy'")[["of", "value", "n"]]
+                                 of  value  n
+    0                    classifier    1.0  2
+    9                 most frequent    0.5  2
+    12  TF-IDF, logistic regression    1.0  2
     """
     import pandas as pd
 
@@ -257,6 +271,17 @@ def suspicious_labels(classifier: TextClassifier, texts: Sequence[str], y: Any) 
     -------
     DataFrame
         Columns row, text, label, suggested, probability (of the label) and of_suggested.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> texts = ["ripe plums", "late trains", "plums", "slow trains", "plum plums", "more trains"]
+    >>> labels = ["fruit", "rail", "fruit", "rail", "fruit", "fruit"]  # the last one is wrong
+    >>> classifier = et.TextClassifier("tfidf").fit(texts, labels)
+    >>> suspects = et.classification.suspicious_labels(classifier, texts, labels)
+    >>> suspects[["row", "label", "suggested"]]
+       row  label suggested
+    0    5  fruit      rail
     """
     import pandas as pd
 

@@ -234,6 +234,15 @@ def label_conflicts(texts: Sequence[str], y: Any) -> pd.DataFrame:
     DataFrame
         Columns text, label, n_rows and rows (positions, from 0). Texts are compared after Unicode
         normalization, with repeated spaces removed.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> texts = ["ripe plums", "late trains", "ripe plums"]
+    >>> et.classification.label_conflicts(texts, ["fruit", "rail", "rail"])
+             text  label  n_rows rows
+    0  ripe plums  fruit       1  [0]
+    1  ripe plums   rail       1  [2]
     """
     import pandas as pd
 

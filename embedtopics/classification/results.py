@@ -27,6 +27,15 @@ class RiskCoverage(Displayed):
         the predicted texts.
     n : int
         Number of labelled texts.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> texts = ["ripe plums", "late trains", "sweet pears", "slow trains"]
+    >>> labels = ["fruit", "rail", "fruit", "rail"]
+    >>> classifier = et.TextClassifier("tfidf").fit(texts, labels)
+    >>> classifier.risk_coverage().to_frame().columns.tolist()
+    ['coverage', 'error', 'high', 'threshold']
     """
 
     coverage: Float64Array
@@ -69,6 +78,19 @@ class ClassificationReport(Displayed):
     n_looks : int
         Number of evaluations of this classifier on these texts, including this one and those of
         classifiers saved to the same folder.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> texts = ["ripe plums", "late trains", "sweet pears", "slow trains"]
+    >>> labels = ["fruit", "rail", "fruit", "rail"]
+    >>> classifier = et.TextClassifier("tfidf").fit(texts, labels)
+    >>> test = ["plum jam with plums", "many trains"], ["fruit", "rail"]
+    >>> report = et.classification.evaluate(classifier, test, (texts, labels))
+    >>> report.classes, report.n
+    (('fruit', 'rail'), 2)
+    >>> report.confusion.tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
 
     table: pd.DataFrame

@@ -94,6 +94,14 @@ class Measurement:
     Several predictions are combined by ridge regression of the gold values, cross-fitted over
     units (Egami, Hinck, Stewart and Wei 2023, "Using imperfect surrogates for downstream
     inference").
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> gold = ["yes", "no", "yes", "no", None, None, None, None]
+    >>> guess = ["yes", "no", "no", "no", "yes", "no", "no", "yes"]
+    >>> et.inference.Measurement(gold, guess, sampling="random", name="hostile")
+    Measurement('hostile': no, yes; 4 of 8 gold)
     """
 
     name: str
@@ -302,6 +310,15 @@ class Measurement:
         ------
         InputError
             A column does not exist, or see the class.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import embedtopics as et
+        >>> rows = pd.DataFrame({"hostile": ["yes", "no", "yes", None]})
+        >>> rows["coder"] = ["yes", "no", "no", "no"]
+        >>> et.inference.Measurement.from_frame(rows, "hostile", "coder", sampling="random")
+        Measurement('hostile': no, yes; 3 of 4 gold)
         """
         if not isinstance(frame, pd.DataFrame):
             raise InputError("frame", "a DataFrame", frame, "read it: pandas.read_csv(path)")
@@ -363,6 +380,18 @@ class Measurement:
         ------
         InputError
             There is no such topic, or see the class.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> corpus = et.Corpus("embedtopics:demo")
+        >>> model = et.TopicModel("tfidf").fit(corpus)
+        >>> is_chess = corpus.metadata["theme"] == "chess"
+        >>> topic = model.labels_[is_chess.argmax()]
+        >>> gold = is_chess.where(is_chess.index % 3 == 0)  # what people say of a third of the rows
+        >>> Measurement = et.inference.Measurement
+        >>> Measurement.from_topics(model, int(topic), gold, sampling="random", name="chess")
+        Measurement('chess': False, True; 224 of 670 gold)
         """
         result = result_of(result)
         ids = [topics] if isinstance(topics, int | np.integer) else list(topics)
@@ -441,6 +470,17 @@ class Measurement:
         ------
         InputError
             If rows, labels or probabilities are invalid; the message names the row.
+
+        Examples
+        --------
+        >>> import embedtopics as et
+        >>> texts = ["ripe plums", "late trains", "sweet pears", "slow trains"]
+        >>> classifier = et.TextClassifier("tfidf").fit(texts, ["fruit", "rail", "fruit", "rail"])
+        >>> corpus = ["plums in a jar", "the night train", "sweet plums", "trains to Rome"]
+        >>> gold = ["fruit", "rail", None, "rail"]
+        >>> measured = et.inference.Measurement.from_classifier(classifier, corpus, gold)
+        >>> measured
+        Measurement('class': fruit, rail; 3 of 4 gold)
         """
         # The classifier knows how it predicts a corpus; inference imports no classifier.
         if not hasattr(classifier, "_measure") or isinstance(classifier, type):

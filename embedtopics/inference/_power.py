@@ -57,6 +57,12 @@ def power(
     Returns
     -------
     LabelPlan
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> et.inference.power(n_rows=10_000, width=0.05, share=0.1, accuracy=0.9)
+    LabelPlan(345 gold rows to draw with predictions (correlation 0.62), 554 without)
     """
     if (width is None) == (effect is None):
         raise InputError("width", "given, or effect, but not both", width)

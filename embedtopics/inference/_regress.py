@@ -93,6 +93,22 @@ def regress(
     probabilities enters by the expected equations. Standard errors are robust to heteroscedasticity
     and to dependence within units (HC3), with Student's t for the effective number of gold units.
     Draws of a measurement add the variance of coefficients over them (Rubin 1987).
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> corpus = et.Corpus("embedtopics:demo")
+    >>> rows = corpus.metadata.assign(text=corpus.texts)
+    >>> rows["coder"] = rows["text"].str.contains("heat|pump").map({True: "heat", False: "other"})
+    >>> truth = (rows["theme"] == "heat_pumps").map({True: "heat", False: "other"})
+    >>> is_read = rows.index.isin(rows.sample(200, random_state=0).index)
+    >>> rows["people"] = truth.where(is_read)  # None for rows that nobody read
+    >>> measured = et.inference.Measurement.from_frame(rows, "people", "coder", sampling="random")
+    >>> fit = et.inference.regress(measured, "people ~ source", target="heat")
+    >>> fit
+    Regression(people ~ source, linear; 200 gold of 670 rows, 670 units)
+    >>> fit.to_frame()["term"].tolist()
+    ['intercept', 'source: forum', 'source: newsletter', 'source: report']
     """
     checked_between(confidence, "confidence", 0, 1)
     if isinstance(measurement, str):

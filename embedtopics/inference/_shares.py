@@ -79,6 +79,29 @@ def shares(
     own, shrunk towards it. Intervals treat the rows as a sample of rows
     of their kind. Those of shares are Wilson's, for the number of trials that has the variance of
     the estimate (Franco et al. 2019), with Student's t for the effective number of gold units.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> corpus = et.Corpus("embedtopics:demo")
+    >>> rows = corpus.metadata.assign(text=corpus.texts)
+    >>> rows["coder"] = rows["text"].str.contains("heat|pump").map({True: "heat", False: "other"})
+    >>> truth = (rows["theme"] == "heat_pumps").map({True: "heat", False: "other"})
+    >>> is_read = rows.index.isin(rows.sample(200, random_state=0).index)
+    >>> rows["people"] = truth.where(is_read)  # None for rows that nobody read
+    >>> measured = et.inference.Measurement.from_frame(rows, "people", "coder", sampling="random")
+    >>> shares = et.inference.shares(measured).to_frame()
+    >>> shares[["class", "estimate", "low", "high", "naive"]].round(2)
+       class  estimate   low  high  naive
+    0   heat      0.09  0.06  0.13    0.1
+    1  other      0.91  0.87  0.94    0.9
+    >>> by_source = et.inference.shares(measured, by="source").to_frame()
+    >>> by_source.query("`class` == 'heat'")[["group", "n", "n_gold"]]
+            group    n  n_gold
+    0       forum  176      54
+    1  newsletter  152      42
+    2       press  193      64
+    3      report  149      40
     """
     checked_between(confidence, "confidence", 0, 1)
     measurement = measurement_of(measurement)

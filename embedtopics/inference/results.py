@@ -72,6 +72,26 @@ class MeasuredShares(Displayed):
         Columns of the groups.
     confidence : float
     decisions : tuple of Decision
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import embedtopics as et
+    >>> hostile = np.arange(400) % 4 == 0
+    >>> coder = hostile | (np.arange(400) % 25 == 1)  # errs now and then
+    >>> gold = np.where(np.arange(400) % 7 < 3, hostile, None)
+    >>> data = pd.DataFrame({"side": np.where(np.arange(400) < 200, "left", "right")})
+    >>> measured = et.inference.Measurement(gold, coder, sampling="random", data=data)
+    >>> shares = et.inference.shares(measured, by="side")
+    >>> shares.to_frame()[["group", "class", "n", "n_gold"]]
+       group  class    n  n_gold
+    0   left  False  200      87
+    1  right  False  200      85
+    2   left   True  200      87
+    3  right   True  200      85
+    >>> shares.difference("left", "right").n
+    400
     """
 
     table: pd.DataFrame
@@ -256,6 +276,24 @@ class Regression(Displayed):
         Classes, or name, of the outcome of each equation.
     n_rows, n_gold, n_units : int
     decisions : tuple of Decision
+
+    Examples
+    --------
+    >>> import numpy as np
+
+    >>> import pandas as pd
+    >>> import embedtopics as et
+    >>> age = np.arange(400) % 50
+    >>> votes = 2.0 + 0.1 * age + np.sin(np.arange(400))
+    >>> gold = np.where(np.arange(400) % 2, votes, np.nan)
+    >>> data = pd.DataFrame({"age": age})
+    >>> measured = et.inference.Measurement(
+    ...     gold, votes.round(), sampling="random", data=data, name="votes"
+    ... )
+    >>> fit = et.inference.regress(measured, "votes ~ age")
+    >>> fit.marginal_effects()[["variable", "effect"]].round(1)
+      variable  effect
+    0      age     0.1
     """
 
     corrected: Coefficients
@@ -336,6 +374,16 @@ class LabelPlan(Displayed):
         Correlation of predictions, or strata, and truth that the plan assumes.
     strata : mapping of object to int
         Gold rows of each stratum; further ones, as `labels`, if it has some.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> strata = {"likely": (100, 0.8), "rest": (900, 0.05)}  # rows and expected share
+    >>> plan = et.inference.power(n_rows=1000, width=0.1, strata=strata)
+    >>> plan.to_frame()
+      stratum  labels
+    0  likely      16
+    1    rest      77
     """
 
     labels: float

@@ -191,7 +191,7 @@ class SheetStudy(AnnotationProject):
     >>> import tempfile
     >>> import embedtopics as et
     >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
-    >>> sheets = et.topics.validation_sheets(model.result_)
+    >>> sheets = et.annotation.validation_sheets(model)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     study = et.annotation.ask(sheets, folder)
     ...     text = study.next()
@@ -258,7 +258,7 @@ def ask(sheets: Sequence[Sheet], folder: str | os.PathLike[str]) -> SheetStudy:
     >>> import tempfile
     >>> import embedtopics as et
     >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
-    >>> sheets = et.topics.validation_sheets(model.result_)
+    >>> sheets = et.annotation.validation_sheets(model)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     study = et.annotation.ask(sheets, folder)
     ...     print(study.progress()["answered"], study.progress()["texts"] > 20)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from embedtopics.annotation._topics import SheetStudy, TopicStudy
-    from embedtopics.evaluation._sheets import Sheet
-    from embedtopics.evaluation.results import SheetScore
 
 __all__ = [
     "AnnotatorAgreement",
@@ -33,19 +31,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Return a class of another module, which is imported when it is first used."""
+    """Return a class of studies, whose module is imported when it is first used."""
     if name in ("SheetStudy", "TopicStudy"):
         from embedtopics.annotation import _topics
 
         return getattr(_topics, name)
-    if name == "Sheet":
-        from embedtopics.evaluation._sheets import Sheet
-
-        return Sheet
-    if name == "SheetScore":
-        from embedtopics.evaluation.results import SheetScore
-
-        return SheetScore
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -5,7 +5,7 @@ from embedtopics._utils.public import attach
 MOVED = {
     "TextClassifier": "et.TextClassifier",
     "TokenClassifier": "et.TokenClassifier",
-    "load_classifier": "et.TextClassifier.load, or et.TokenClassifier.load of words",
+    "load_classifier": "et.TextClassifier.load(folder) or et.TokenClassifier.load(folder)",
     "measure": "et.inference.Measurement.from_classifier",
     "prevalence": "et.inference.shares(et.inference.Measurement.from_classifier(...), by), "
     "or without labels et.classification.adjusted_shares",

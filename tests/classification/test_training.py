@@ -269,7 +269,7 @@ def test_vectors_of_pairs_by_hand(counted, pairs, tmp_path):
     loaded = TextClassifier.load(tmp_path / "model", encoder=counted)
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     scores = evaluate(model, (X, y), (X, y)).to_frame()
-    assert scores.query("metric == 'accuracy'")["n"].tolist() == [len(X)] * 3
+    assert set(scores.query("metric == 'accuracy'")["n"]) == {len(X)}
     for row in (["a cat"], [("a", " ")], [("a", "b", "c")], ["a\n\nb\n\nc"], [("a", None)]):
         with refuses("X"):
             model.predict(row)

@@ -102,7 +102,7 @@ class LanguageModelCoder:
     ... )
     >>> coder
     LanguageModelCoder('gemma-3-4b-it', 2 labels)
-    >>> for line in coder.prompt.splitlines()[4:7]:  # a part of what the model is told
+    >>> for line in coder.prompt.splitlines()[4:7]:  # a part of the prompt
     ...     print(line)
     Codebook:
     - "fruit": fruit and jam

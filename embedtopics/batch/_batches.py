@@ -77,6 +77,24 @@ def embed(
     Notes
     -----
     Processes are spawned, so a script must call this below ``if __name__ == "__main__":``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> import embedtopics as et
+    >>> temporary = tempfile.TemporaryDirectory()
+    >>> folder = Path(temporary.name)
+    >>> texts = ["A river burst its banks.", "Bees swarmed in the garden."]
+    >>> pd.DataFrame({"id": ["a", "b"], "text": texts}).to_csv(folder / "texts.csv", index=False)
+    >>> out = folder / "vectors"
+    >>> et.batch.embed("all-MiniLM-L6-v2", folder / "texts.csv", out, id="id")
+    BatchReport(1 of 1 shard done, 2 rows, 0 bad)
+    >>> table = pd.read_parquet(out)
+    >>> list(table), len(table["vector"][0])
+    (['row', 'id', 'vector'], 384)
+    >>> temporary.cleanup()
     """
     _check_encoder(encoder, "embed(encoder, files, out)")
     job = EmbedTexts(os.fspath(encoder))
@@ -121,6 +139,25 @@ def assign(
     ------
     InputError
         If `model` is not the folder of a saved model; and as `embed`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> import embedtopics as et
+    >>> temporary = tempfile.TemporaryDirectory()
+    >>> folder = Path(temporary.name)
+    >>> texts = ["A river burst its banks.", "Bees swarmed in the garden."]
+    >>> pd.DataFrame({"id": ["a", "b"], "text": texts}).to_csv(folder / "texts.csv", index=False)
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo", limit=300))
+    >>> saved = model.save(folder / "model")
+    >>> out = folder / "topics"
+    >>> et.batch.assign(folder / "model", folder / "*.csv", out, id="id")
+    BatchReport(1 of 1 shard done, 2 rows, 0 bad)
+    >>> list(pd.read_parquet(out))
+    ['row', 'id', 'topic', 'novelty', 'topics', 'shares']
+    >>> temporary.cleanup()
     """
     _check_folder(model, "model", "assign(model, files, out)")
     columns = Columns(text=text, id=id, vectors=vectors)
@@ -172,6 +209,31 @@ def count(
     ------
     InputError
         If `model` is not the folder of a saved model; and as `embed`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> import embedtopics as et
+    >>> temporary = tempfile.TemporaryDirectory()
+    >>> folder = Path(temporary.name)
+    >>> texts = pd.DataFrame(
+    ...     {
+    ...         "text": ["A river burst its banks.", "Bees swarmed.", "The bees are back."],
+    ...         "date": ["2023-05-01", "2023-06-01", "2024-05-01"],
+    ...     }
+    ... )
+    >>> texts.to_csv(folder / "texts.csv", index=False)
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo", limit=300))
+    >>> saved = model.save(folder / "model")
+    >>> out = folder / "counts"
+    >>> et.batch.count(folder / "model", folder / "texts.csv", out, every="year", time="date")
+    BatchReport(1 of 1 shard done, 3 rows, 0 bad)
+    >>> counts = et.batch.read_counts(out, folder / "model")
+    >>> counts.table("period").sum().to_dict()
+    {'2023': 2, '2024': 1}
+    >>> temporary.cleanup()
     """
     _check_folder(model, "model", "count(model, files, out)")
     job = CountTopics(Path(model), every)
@@ -213,6 +275,28 @@ def classify(
     ------
     InputError
         If `classifier` is not the folder of a saved classifier; and as `embed`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> import embedtopics as et
+    >>> temporary = tempfile.TemporaryDirectory()
+    >>> folder = Path(temporary.name)
+    >>> texts = ["A river burst its banks.", "Bees swarmed in the garden."]
+    >>> pd.DataFrame({"id": ["a", "b"], "text": texts}).to_csv(folder / "texts.csv", index=False)
+    >>> water = [f"The {name} is full of water." for name in ["river", "lake", "sea", "pond"]]
+    >>> insects = [f"The {name} are insects." for name in ["bees", "ants", "wasps", "flies"]]
+    >>> classifier = et.TextClassifier("all-MiniLM-L6-v2")
+    >>> classifier = classifier.fit(water + insects, ["water"] * 4 + ["insects"] * 4)
+    >>> saved = classifier.save(folder / "classifier")
+    >>> out = folder / "classes"
+    >>> et.batch.classify(folder / "classifier", folder / "texts.csv", out, id="id")
+    BatchReport(1 of 1 shard done, 2 rows, 0 bad)
+    >>> list(pd.read_parquet(out))[:4]
+    ['row', 'id', 'label', 'confidence']
+    >>> temporary.cleanup()
     """
     _check_folder(classifier, "classifier", "classify(classifier, files, out)")
     columns = Columns(text=text, id=id)
@@ -260,6 +344,27 @@ def index(
     InputError
         If a shard failed, an id occurs twice, or the folder `index` holds something; and as
         `embed`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> import embedtopics as et
+    >>> temporary = tempfile.TemporaryDirectory()
+    >>> folder = Path(temporary.name)
+    >>> texts = ["A river burst its banks.", "Bees swarmed in the garden."]
+    >>> pd.DataFrame({"id": ["a", "b"], "text": texts}).to_csv(folder / "texts.csv", index=False)
+    >>> index = et.batch.index(
+    ...     "all-MiniLM-L6-v2",
+    ...     folder / "texts.csv",
+    ...     folder / "vectors",
+    ...     index=folder / "texts.index",
+    ...     id="id",
+    ... )
+    >>> index.search("flood", k=1)[0].id
+    'a'
+    >>> temporary.cleanup()
     """
     _check_encoder(encoder, "index(encoder, files, out, index=folder)")
     check_target(Path(index).expanduser(), False)

@@ -264,6 +264,29 @@ def read_counts(
         If the folder holds no counts, or a part of another job.
     CorruptFileError
         If a part holds values that are no counts of the model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> import embedtopics as et
+    >>> temporary = tempfile.TemporaryDirectory()
+    >>> folder = Path(temporary.name)
+    >>> texts = pd.DataFrame(
+    ...     {
+    ...         "text": ["A river burst its banks.", "Bees swarmed.", "The bees are back."],
+    ...         "date": ["2023-05-01", "2023-06-01", "2024-05-01"],
+    ...     }
+    ... )
+    >>> texts.to_csv(folder / "texts.csv", index=False)
+    >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo", limit=300))
+    >>> saved = model.save(folder / "model")
+    >>> report = et.batch.count(folder / "model", folder / "texts.csv", folder / "counts")
+    >>> counts = et.batch.read_counts(folder / "counts", model)
+    >>> list(counts.to_frame()), counts.to_frame()["n"].sum().item()
+    (['topic', 'period', 'group', 'n'], 3)
+    >>> temporary.cleanup()
     """
     import pandas as pd
 

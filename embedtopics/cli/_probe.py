@@ -14,7 +14,7 @@ from embedtopics.cli import _display as show
 from embedtopics.cli._options import Checkpoint, RandomState
 
 if TYPE_CHECKING:
-    from embedtopics.probing.results import LayerScores, ProbeScore
+    from embedtopics.probing.results import LayerScores
 
 KIND = "embedtopics probe folder"
 FORMAT = 1
@@ -140,5 +140,5 @@ def _print_layers(scores: LayerScores) -> None:
     show.say()
 
 
-def _spell(score: ProbeScore) -> str:
+def _spell(score: Any) -> str:
     return f"{score.value:.3f} ({score.low:.3f} to {score.high:.3f})"

@@ -17,7 +17,8 @@ from embedtopics.evaluation._bootstrap import (
     means_of_columns,
 )
 from embedtopics.probing._layers import Space, lengths_of, open_space
-from embedtopics.probing.results import Contextualization, GeometryScore, HiddenStates
+from embedtopics.probing._rows import GeometryScore
+from embedtopics.probing.results import Contextualization, HiddenStates
 from embedtopics.probing.words._uses import numbered, refuse_texts, types_of
 from embedtopics.protocols import Float64Array, Int64Array, RandomState
 from embedtopics.results import Decision
@@ -59,6 +60,15 @@ def contextualization(
     References
     ----------
     Ethayarajh (2019), "How contextual are contextualized word representations?", section 3.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> texts = ["The cat sat.", "The cat ran.", "The dog sat.", "The dog ran.", "A cat and a dog."]
+    >>> states = et.probing.hidden_states("all-MiniLM-L6-v2", texts, show_progress=False)
+    >>> context = et.probing.contextualization(states, min_uses=2)
+    >>> context
+    Contextualization(5 words on 7 layers, all-MiniLM-L6-v2)
     """
     refuse_texts(states)
     checked_count(min_uses, "min_uses", 2)

@@ -293,6 +293,16 @@ def hidden_states(
     A token belongs to the word that has most of its characters. A word without a token, such as a
     zero-width space, has vectors of zeros and is `missing`. Before rounding to float16, vectors
     equal those of transformers for the text alone to 1e-5.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> texts = ["They play chess.", "A play in two acts.", "The band will play."]
+    >>> states = et.probing.hidden_states("all-MiniLM-L6-v2", texts, show_progress=False)
+    >>> states
+    HiddenStates(15 words of 3 texts, 7 layers of width 384, all-MiniLM-L6-v2)
+    >>> states.words[:4], states.layer(6).shape
+    (('They', 'play', 'chess', '.'), (15, 384))
     """
     checked_choice(dtype, "dtype", ("float16", "float32"))
     _refuse_swapped(encoder, texts)

@@ -37,7 +37,7 @@ TEXT_SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet")
 def make_task(
     source: Sources, task: str, *, unit: str | None = None, random_state: RandomState = 0
 ) -> ProbeTask:
-    """Make a task for `probe`: texts with a label for each word, or one for each text.
+    r"""Make a task for `probe`: texts with a label for each word, or one for each text.
 
     Parameters
     ----------
@@ -90,6 +90,23 @@ def make_task(
     Conneau, Kruszewski, Lample, Barrault and Baroni, "What you can cram into a single $&!#* vector:
     Probing sentence embeddings for linguistic properties", ACL 2018, section 2. Warstadt, Singh and
     Bowman, "Neural Network Acceptability Judgments", TACL 7, 2019.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import embedtopics as et
+    >>> temporary = tempfile.TemporaryDirectory()
+    >>> path = Path(temporary.name) / "words.tsv"
+    >>> nouns = ["Cats", "Dogs", "Birds", "Bees"]
+    >>> sentences = [f"{noun}\tNOUN\nsleep\tVERB\n" for noun in nouns]
+    >>> _ = path.write_text("\n".join(["form\tupos", *sentences]), "utf-8")
+    >>> task = et.probing.make_task(path, "upos")
+    >>> task
+    ProbeTask('upos': 8 labels of words, 4 texts)
+    >>> sorted(task.to_frame()["part"])
+    ['dev', 'test', 'train', 'train']
+    >>> temporary.cleanup()
     """
     if unit is not None:
         checked_choice(unit, "unit", ("word", "text"))

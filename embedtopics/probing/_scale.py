@@ -195,6 +195,18 @@ class Scale(BaseEstimator):  # type: ignore[misc]
     Seeds as in latent semantic scaling (Watanabe 2021); scored texts as in Wordscores (Laver and
     others 2003), by ridge regression with generalized cross-validation. Intervals come from 200
     resamples of the seeds of each side, or of the scored texts.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> good = [f"A good and great {word}." for word in ["film", "book", "song", "meal", "day"]]
+    >>> bad = [f"A bad and awful {word}." for word in ["film", "book", "song", "meal", "day"]]
+    >>> scale = et.probing.Scale(["good", "great"], ["bad", "awful"], show_progress=False)
+    >>> positions = scale.fit(good + bad).positions_
+    >>> positions
+    Positions(10 texts, all-MiniLM-L6-v2)
+    >>> bool(positions.values[:5].min() > positions.values[5:].max())
+    True
     """
 
     def __init__(

@@ -32,7 +32,7 @@ TABLE_SUFFIXES = (".tsv", ".csv", ".txt")
 
 
 def read_treebank(path: str | os.PathLike[str]) -> Treebank:
-    """Read sentences with labels of their words: a treebank in CoNLL-U, or a table of words.
+    r"""Read sentences with labels of their words: a treebank in CoNLL-U, or a table of words.
 
     Parameters
     ----------
@@ -72,6 +72,22 @@ def read_treebank(path: str | os.PathLike[str]) -> Treebank:
     ----------
     https://universaldependencies.org/format.html; de Marneffe, Manning, Nivre and Zeman,
     "Universal Dependencies", Computational Linguistics 47(2), 2021.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import embedtopics as et
+    >>> temporary = tempfile.TemporaryDirectory()
+    >>> path = Path(temporary.name) / "words.tsv"
+    >>> lines = ["form\tupos", "Cats\tNOUN", "sleep\tVERB", "", "Dogs\tNOUN", "bark\tVERB"]
+    >>> _ = path.write_text("\n".join(lines), "utf-8")
+    >>> bank = et.probing.read_treebank(path)
+    >>> bank
+    Treebank(words.tsv: 2 sentences, 4 words)
+    >>> bank.sentences[0].words
+    ('Cats', 'sleep')
+    >>> temporary.cleanup()
     """
     return _read_token_table(path) if is_table_of_words(path) else _read_conllu(path)
 

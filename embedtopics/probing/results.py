@@ -1,4 +1,4 @@
-"""Results of probing: hidden states, tasks, scores by layer and treebanks."""
+"""Results of probing: hidden states, tasks, scores by layer, treebanks, positions, word uses."""
 
 import math
 from collections.abc import Mapping
@@ -15,11 +15,37 @@ from embedtopics.corpus._corpus import Corpus
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_means
 from embedtopics.evaluation.results import Estimate, ScoreTable
+from embedtopics.probing._rows import GeometryScore, ProbeScore
+from embedtopics.probing.words.results import (
+    SenseSeparation,
+    UseDifference,
+    UsePrediction,
+    UseRegression,
+    WordMap,
+    WordNeighbors,
+)
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array
 from embedtopics.results import Decision
 
 if TYPE_CHECKING:
     from embedtopics.inference import Measurement
+
+
+__all__ = [
+    "Contextualization",
+    "HiddenStates",
+    "LayerScores",
+    "Positions",
+    "ProbeTask",
+    "SenseSeparation",
+    "Sentence",
+    "Treebank",
+    "UseDifference",
+    "UsePrediction",
+    "UseRegression",
+    "WordMap",
+    "WordNeighbors",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,34 +201,6 @@ class ProbeTask(Displayed):
         return pd.DataFrame({"part": parts, "text": texts, "labels": labels})
 
 
-@dataclass(frozen=True)
-class ProbeScore:
-    """One score.
-
-    Parameters
-    ----------
-    what : str
-        "probe", "scalar mix" (of all layers), "combination" (of vectors that the caller passed),
-        "control", or a baseline: "majority", "word type", "random model", "embedding layer".
-    layer : int or None
-        None for scores of no single layer.
-    metric : str
-        "accuracy", "macro F1", "selectivity", "bits per label" or "compression".
-    value, low, high : float
-        The score and its 95 % interval over sentences; NaN bounds without an interval.
-    n : int
-        Units behind the score.
-    """
-
-    what: str
-    layer: int | None
-    metric: str
-    value: float
-    low: float
-    high: float
-    n: int
-
-
 @dataclass(frozen=True, eq=False)
 class ScalarMix:
     """The weight of each layer in a mix learned with the probe (Peters et al. 2018, equation 1).
@@ -297,29 +295,6 @@ class LayerScores(ScoreTable[ProbeScore]):
         frame = super().to_frame()
         frame.insert(0, "task", self.task)
         return frame
-
-
-@dataclass(frozen=True)
-class GeometryScore:
-    """One measure of one layer.
-
-    Parameters
-    ----------
-    measure : str
-    layer : int or None
-        None for a baseline without a layer.
-    value, low, high : float
-        The measure, and its 95 % interval.
-    n : int
-        Words, sentences or uses.
-    """
-
-    measure: str
-    layer: int | None
-    value: float
-    low: float
-    high: float
-    n: int
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

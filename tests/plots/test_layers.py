@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from embedtopics import plots
+from embedtopics.probing._rows import GeometryScore, ProbeScore
 from embedtopics.probing.results import (
     Contextualization,
-    GeometryScore,
     LayerScores,
-    ProbeScore,
     ScalarMix,
 )
 from tests.factories import refuses

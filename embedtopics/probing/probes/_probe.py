@@ -15,6 +15,7 @@ from embedtopics._utils.checks import resolve_seed
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import difference_of
 from embedtopics.probing._layers import Layers, check_states, layer_numbers
+from embedtopics.probing._rows import ProbeScore
 from embedtopics.probing.probes._fit import Features, Fit, fit, log_probabilities, run_side_by_side
 from embedtopics.probing.probes._scores import (
     Answers,
@@ -27,7 +28,7 @@ from embedtopics.probing.probes._scores import (
     score,
 )
 from embedtopics.probing.probes._units import DEV, TEST, TRAIN, Units, label_units
-from embedtopics.probing.results import HiddenStates, LayerScores, ProbeScore, ProbeTask
+from embedtopics.probing.results import HiddenStates, LayerScores, ProbeTask
 from embedtopics.protocols import Int64Array, RandomState
 from embedtopics.results import Decision
 
@@ -100,6 +101,18 @@ def probe(
         If labels and units do not match, all labels are equal, a part is empty, or a layer does not
         exist.
 
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> nouns = ["cats", "dogs", "birds", "horses", "children", "teachers", "farmers", "boats"]
+    >>> verbs = ["sleep", "wait", "arrive", "sing", "return"]
+    >>> sentences = [[noun, verb] for noun in nouns for verb in verbs]
+    >>> states = et.probing.hidden_states("all-MiniLM-L6-v2", sentences, layers=[0, 3])
+    >>> tags = [["NOUN", "VERB"] for _ in sentences]
+    >>> scores = et.probing.probe(states, tags)
+    >>> scores.best().value
+    1.0
     """
     check_states(states)
     if baseline is not None:

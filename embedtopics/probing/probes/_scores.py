@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from embedtopics.evaluation._bootstrap import estimate, resampled_sums
 from embedtopics.evaluation.results import Estimate
+from embedtopics.probing._rows import ProbeScore
 from embedtopics.probing._tasks import content_digest
 from embedtopics.probing.probes._fit import (
     Features,
@@ -22,7 +23,7 @@ from embedtopics.probing.probes._fit import (
     run_side_by_side,
 )
 from embedtopics.probing.probes._units import DEV, TEST, TRAIN, Units
-from embedtopics.probing.results import ProbeScore, ScalarMix
+from embedtopics.probing.results import ScalarMix
 from embedtopics.protocols import Float64Array, Int64Array
 
 if TYPE_CHECKING:

@@ -126,6 +126,21 @@ def regress_uses(
     Examples
     --------
     >>> uses = regress_uses(corpus, "freedom", "party", units="president")  # doctest: +SKIP
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import embedtopics as et
+    >>> games = ["chess", "cards", "football", "tennis", "golf", "rugby"]
+    >>> acts = ["a new", "an old", "a long", "a short", "a sad", "a funny"]
+    >>> texts = [f"They play {game} together." for game in games]
+    >>> texts += [f"We saw {act} play together." for act in acts]
+    >>> table = pd.DataFrame({"text": texts, "sense": ["game"] * 6 + ["stage"] * 6})
+    >>> uses = et.probing.regress_uses(
+    ...     et.Corpus(table, "text"), "play", "sense", n_permutations=99, show_progress=False
+    ... )
+    >>> uses.to_frame()[["word", "term", "n"]].values.tolist()
+    [['play', 'sense', 12]]
     """
     checked_count(n_permutations, "n_permutations")
     seed = resolve_seed(random_state)

@@ -20,7 +20,8 @@ from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.evaluation._labels import silhouettes
 from embedtopics.probing._layers import Space, blocks, check_states, open_space
-from embedtopics.probing.results import GeometryScore, HiddenStates
+from embedtopics.probing._rows import GeometryScore
+from embedtopics.probing.results import HiddenStates
 from embedtopics.probing.words.results import SenseSeparation, WordMap, WordNeighbors, WordUse
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
 from embedtopics.results import Decision, counted
@@ -190,6 +191,15 @@ def word_neighbors(
     References
     ----------
     Peters et al. (2018), "Deep contextualized word representations", table 4.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> texts = ["They play chess.", "A play in two acts.", "The band will play."]
+    >>> states = et.probing.hidden_states("all-MiniLM-L6-v2", texts, show_progress=False)
+    >>> near = et.probing.word_neighbors(states, "play", in_text=0, k=2, among="same word")
+    >>> sorted(near.to_frame()["text"])
+    [1, 2]
     """
     refuse_texts(states)
     checked_count(k, "k")
@@ -262,6 +272,17 @@ def word_map(states: HiddenStates, word: str | Sequence[str]) -> WordMap:
     ------
     InputError
         If the word does not occur or has no vector.
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> texts = ["They play chess.", "A play in two acts.", "The band will play."]
+    >>> states = et.probing.hidden_states("all-MiniLM-L6-v2", texts, show_progress=False)
+    >>> uses = et.probing.word_map(states, "play")
+    >>> uses
+    WordMap('play': 3 uses on 7 layers, all-MiniLM-L6-v2)
+    >>> list(uses.to_frame())
+    ['layer', 'use', 'x', 'y', 'text', 'word', 'sentence']
     """
     refuse_texts(states)
     words = checked_words(word)
@@ -375,6 +396,21 @@ def sense_separation(states: HiddenStates, word: str, labels: Sequence[str]) -> 
     ----------
     Loureiro et al. (2021), "Analysis and evaluation of language models for word sense
     disambiguation", sections 4 and 5. Rousseeuw (1987), "Silhouettes".
+
+    Examples
+    --------
+    >>> import embedtopics as et
+    >>> texts = [
+    ...     "They play chess and win.",
+    ...     "They play football and win.",
+    ...     "A sad play in two acts.",
+    ...     "A funny play in three acts.",
+    ... ]
+    >>> states = et.probing.hidden_states("all-MiniLM-L6-v2", texts, show_progress=False)
+    >>> scores = et.probing.sense_separation(states, "play", ["game", "game", "stage", "stage"])
+    >>> table = scores.to_frame()
+    >>> table[(table["measure"] == "1-NN accuracy") & (table["layer"] == 6)]["value"].item()
+    1.0
     """
     refuse_texts(states)
     rows = rows_of_word(states, word)

@@ -13,7 +13,7 @@ from embedtopics._utils.checks import is_number
 from embedtopics._utils.display import Displayed
 from embedtopics.errors import InputError
 from embedtopics.evaluation.results import ScoreTable
-from embedtopics.probing.results import GeometryScore
+from embedtopics.probing._rows import GeometryScore
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray
 from embedtopics.results import Decision
 

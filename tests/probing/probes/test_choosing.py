@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from embedtopics import probing
+from embedtopics.probing._rows import ProbeScore
 from embedtopics.probing.probes._fit import Fit
 from embedtopics.probing.probes._probe import ProbedVectors, _chosen_layer, _Trained
 from embedtopics.probing.probes._units import TEST, label_units
-from embedtopics.probing.results import LayerScores, ProbeScore
+from embedtopics.probing.results import LayerScores
 from tests.factories import refuses
 from tests.probing.made import random_states
 from tests.probing.probes.problems import tagged_states

@@ -363,7 +363,7 @@ def stability(
     --------
     >>> import embedtopics as et
     >>> model = et.TopicModel("tfidf").fit(et.Corpus("embedtopics:demo"))
-    >>> measured = et.topics.with_stability(model.result_, n_replicates=3)
+    >>> measured = et.topics.with_stability(model, n_replicates=3)
     >>> figure = et.plots.stability(measured)
     >>> figure.layout.xaxis.title.text
     'overlap with the best match (Jaccard)'

@@ -88,6 +88,36 @@ def learning_curves(
     ------
     InputError
         If the report has no validation.
+
+    Examples
+    --------
+    The report of a run that `training.fit` wrote beside its encoder is read by
+    ``TrainingReport.load(folder)``; this one is made by hand:
+
+    >>> import numpy as np
+    >>> import embedtopics as et
+    >>> curves = et.training.results.Curves(
+    ...     training_steps=np.array([10, 20, 30, 40]),
+    ...     training_loss=np.array([1.0, 0.7, 0.6, 0.5]),
+    ...     validation_steps=np.array([0, 20, 40]),
+    ...     validation_loss=np.array([1.1, 0.8, 0.7]),
+    ...     sample_loss=np.array([1.1, 0.7, 0.6]),
+    ...     metric=np.array([0.60, 0.70, 0.72]),
+    ...     metric_name="Spearman correlation",
+    ...     steps_per_epoch=20,
+    ...     n_steps_planned=40,
+    ...     n_validation=100,
+    ...     n_sample=50,
+    ... )
+    >>> diagnosis = et.training.results.Diagnosis("just right", 0.9, {}, (), ())
+    >>> report = et.training.TrainingReport(
+    ...     objective="graded: cosine", base="all-MiniLM-L6-v2", folder="mine", settings={}, data={},
+    ...     curves=curves, diagnosis=diagnosis, before_after=(), best_step=40, n_steps=40,
+    ...     stopped="", seconds=60.0, examples_per_second=10.0,
+    ... )
+    >>> figure = et.plots.learning_curves(report, title="First run")
+    >>> figure.layout.yaxis2.title.text, figure.layout.xaxis2.title.text
+    ('Spearman correlation', 'epochs')
     """
     canvas = Canvas(title, width, height)
     check_input(report, "report", TrainingReport, _FIT)

@@ -15,6 +15,9 @@ ResultsFolder = Annotated[
     Path, Argument(readable=False, help="Folder that embedtopics topics or demo wrote.")
 ]
 DocumentsFile = Annotated[Path, Argument(readable=False, help=f"{FILES}.")]
+Where = Annotated[
+    str | None, Option(help="Filter of rows: \"year >= 2020 and source == 'Le Monde'\".")
+]
 OutFolder = Annotated[Path | None, Option(help="Folder for the results; default: RESULTS itself.")]
 OutTable = Annotated[Path | None, Option(help="Write the table, NAME.csv.")]
 OutFigure = Annotated[Path | None, Option(help="Write the figure, NAME.html.")]

@@ -9,11 +9,11 @@ from typer import Argument, Option
 
 from embedtopics.cli import _display as show
 from embedtopics.cli._errors import options_named
-from embedtopics.cli._options import OutFigure, OutTable, ResultsFolder
+from embedtopics.cli._options import OutFigure, OutTable, ResultsFolder, Where
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
 
     import numpy as np
@@ -30,7 +30,7 @@ MOST_TOPICS, COLUMNS = 25, 5
 
 def by_group(
     results: ResultsFolder,
-    group: Annotated[str | None, Option(help="Column; default: that of topics --group.")] = None,
+    by: Annotated[str | None, Option(help="Column; default: that of topics --group.")] = None,
     out: OutTable = None,
     figure: OutFigure = None,
 ) -> None:
@@ -40,7 +40,7 @@ def by_group(
     show.check_outputs(out, figure)
     result = show.open_result(results)
     with options_named(by="--group"):
-        groups = topics.by_group(result, group)
+        groups = topics.by_group(result, by)
     show.write_outputs(out, groups.to_frame, figure, lambda: plots.by_group(groups))
     _print_shares(groups)
     _print_end(groups.decisions, out, figure)
@@ -168,8 +168,8 @@ def sparkline(
 def keyness(
     results: ResultsFolder,
     topic: Annotated[int | None, Option(help="Topic whose texts are compared.")] = None,
-    where: Annotated[str | None, Option(help="Texts to compare, such as source=press.")] = None,
-    n: Annotated[int, Option("--n", "-n", min=1, help="Terms to print of each side.")] = 15,
+    where: Where = None,
+    n_terms: Annotated[int, Option(min=1, help="Terms to print of each side.")] = 15,
     out: OutTable = None,
 ) -> None:
     """Find the terms that some texts use more, or less, than the others."""
@@ -178,9 +178,12 @@ def keyness(
     show.check_outputs(out)
     if (topic is None) == (where is None):
         raise InputError("--topic or --where says which texts are compared; name one of them")
-    terms = topics.keyness(show.open_result(results), _selection(where) if topic is None else topic)
+    result = show.open_result(results)
+    with options_named(target="--where"):
+        terms = topics.keyness(result, where if topic is None else topic)
     show.write_outputs(out, lambda: terms)
-    more, less = terms[terms["low"] > 0].head(n), terms[terms["high"] < 0].tail(n)[::-1]
+    more = terms[terms["low"] > 0].head(n_terms)
+    less = terms[terms["high"] < 0].tail(n_terms)[::-1]
     for heading, side in (("used more", more), ("used less", less)):
         rows = [
             [row["term"], f"{row['rate_target']:,.0f}", f"{row['rate_reference']:,.0f}",
@@ -193,20 +196,12 @@ def keyness(
     typer.echo("here, elsewhere: times in a million words; terms whose interval excludes 0")
 
 
-def _selection(where: str | None) -> Mapping[str, str] | None:
-    """Return the column and the value in ``source=press``."""
-    column, equals, value = (where or "").partition("=")
-    if where and not equals:
-        raise InputError("where", "a column and a value, such as source=press", where)
-    return {column.strip(): value.strip()} if where else None
-
-
 def concordance(
     results: ResultsFolder,
     term: Annotated[str, Argument(help="A word or a phrase.")],
     topic: Annotated[int | None, Option(help="Only texts of this topic.")] = None,
-    where: Annotated[str | None, Option(help="Only texts such as source=press.")] = None,
-    n: Annotated[int, Option("--n", "-n", min=1, help="Occurrences, at random.")] = 20,
+    where: Where = None,
+    n_occurrences: Annotated[int, Option(min=1, help="Occurrences, at random.")] = 20,
     out: OutTable = None,
 ) -> None:
     """Show a term in its contexts."""
@@ -214,7 +209,7 @@ def concordance(
 
     show.check_outputs(out)
     lines = topics.concordance(
-        show.open_result(results), term, topics=topic, where=_selection(where), n_occurrences=n
+        show.open_result(results), term, topics=topic, where=where, n_occurrences=n_occurrences
     )
     show.write_outputs(out, lambda: lines)
     side = max(10, (show.make_console().width - 20) // 2)
@@ -275,15 +270,14 @@ def hierarchy(results: ResultsFolder, figure: OutFigure = None, out: OutTable = 
 def find(
     results: ResultsFolder,
     query: Annotated[str, Argument(help="A word, a phrase or a text.")],
-    n: Annotated[int, Option("--n", "-n", min=1, help="Topics to print.")] = 5,
-    by: Annotated[str, Option(help="embeddings, terms or auto.")] = "auto",
+    n_topics: Annotated[int, Option(min=1, help="Topics to print.")] = 5,
+    space: Annotated[str, Option(help="What is compared: embeddings, terms or auto.")] = "auto",
 ) -> None:
     """Find the topics nearest to a query."""
     from embedtopics.topics import find
 
     result = show.open_result(results)
-    with options_named(space="--by"):
-        matches = find(result, query, n_topics=n, space=by)
+    matches = find(result, query, n_topics=n_topics, space=space)
     if not len(matches):
         show.say("no topic matches")
         return

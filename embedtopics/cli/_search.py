@@ -21,15 +21,12 @@ if TYPE_CHECKING:
     from embedtopics.retrieval.results import Hit, SearchHits
 
 
-Where = Annotated[str | None, Option(help="Filter: \"year >= 2020 and source == 'Le Monde'\".")]
-
-
 def search(
     index: opt.IndexFolder,
     query: Annotated[list[str], Argument(help="Words or a sentence.")],
     k: Annotated[int, Option("--k", "-k", min=1, help="Number of documents.")] = 10,
     mode: Annotated[str, Option(help="dense, lexical or hybrid.")] = "hybrid",
-    where: Where = None,
+    where: opt.Where = None,
     encoder: opt.MovedEncoder = None,
     out: opt.OutTable = None,
 ) -> None:

@@ -53,18 +53,18 @@ def test_by_group_prints_and_writes(result, folder, tmp_path):
 
 def test_keyness_and_concordance_print_and_write(result, folder, tmp_path):
     out = tmp_path / "terms.csv"
-    done = run("keyness", folder, "--topic", 1, "--n", 4, "--out", out)
+    done = run("keyness", folder, "--topic", 1, "--n-terms", 4, "--out", out)
     assert done.exit_code == 0, done.output
     expected = topics.keyness(result, 1)
     assert pd.read_csv(out)["term"].tolist() == expected["term"].tolist()
     more = expected[expected["low"] > 0]
     assert len(more) and all(f"{effect:+.2f}" in done.stdout for effect in more["effect"][:4])
     source = result.corpus.metadata["source"][0]
-    assert run("keyness", folder, "--where", f"source={source}").exit_code == 0
+    assert run("keyness", folder, "--where", f"source == '{source}'").exit_code == 0
     assert "name one of them" in refused("keyness", folder)
     assert "--where must be" in refused("keyness", folder, "--where", source)
     term = more["term"].iloc[0]
-    done = run("concordance", folder, term, "--topic", 1, "-n", 3, "--out", out)
+    done = run("concordance", folder, term, "--topic", 1, "--n-occurrences", 3, "--out", out)
     assert done.exit_code == 0, done.output
     lines = topics.concordance(result, term, topics=1, n_occurrences=3)
     assert len(done.stdout.splitlines()) == len(pd.read_csv(out)) == len(lines)
@@ -87,14 +87,14 @@ def test_bad_input_is_one_line(folder, tmp_path):
     assert ".csv" in refused("over-time", folder, "--out", tmp_path / "t.txt")
     assert ".html" in refused("by-group", folder, "--figure", tmp_path)
     assert "no such folder" in refused("by-group", folder, "--out", tmp_path / "a" / "t.csv")
-    assert "'party'" in refused("by-group", folder, "--group", "party")
+    assert "'party'" in refused("by-group", folder, "--by", "party")
 
 
 def test_results_without_dates_say_what_to_do(tmp_path):
     make_result(dated=False).save(tmp_path / "model")
     assert "the corpus has no dates" in refused("over-time", tmp_path)
     make_result().save(tmp_path / "model")
-    assert "--group must be" in refused("by-group", tmp_path)
+    assert "--by must be" in refused("by-group", tmp_path)
 
 
 def test_sparkline_takes_periods_together_and_leaves_gaps():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import combinations, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
@@ -118,33 +118,49 @@ def _score(results: Path, answers: list[Path]) -> None:
 
 
 def evaluate_encoders(
-    encoder: Annotated[
+    encoders: Annotated[
         list[str], Argument(help="tfidf, lsa, fasttext or checkpoints, compared with the first.")
     ],
-    pairs: Annotated[
-        list[Path] | None, Option(help="File of pairs with scores or classes 0, 1 (repeatable).")
+    examples: Annotated[
+        list[Path] | None, Option(help="File of examples with known answers (repeatable).")
     ] = None,
+    kind: Annotated[
+        Literal["graded", "classed", "nli", "pairs", "triplets"],
+        Option(help="Of --examples: graded has scores, classed the classes 0 and 1."),
+    ] = "graded",
     columns: Annotated[
-        str, Option(help="Columns of --pairs: both texts and the score.")
-    ] = "sentence1,sentence2,score",
+        str | None, Option(help="Columns of texts, with commas; found by their names.")
+    ] = None,
+    label: Annotated[
+        str | None, Option(help="Column of classes or scores; found by its name.")
+    ] = None,
+    scale: Annotated[str | None, Option(help="Lowest and highest possible score: 0,5.")] = None,
     retrieval: Annotated[
         list[Path] | None,
         Option(help="Folder of BEIR: corpus, queries, qrels (repeatable)."),
     ] = None,
+    corpus: Annotated[Path | None, Option(help="Documents to compare on.")] = None,
+    labels: Annotated[str | None, Option(help="Column of --corpus with known classes.")] = None,
+    text: Annotated[Any, Option(help="Column of texts of --corpus.")] = None,
     out: opt.OutTable = None,
 ) -> None:
-    """Evaluate encoders on pairs of texts with scores, or queries with judgements."""
+    """Evaluate encoders on examples with known answers, on rankings, and on your documents."""
     from embedtopics import comparison, evaluation
+    from embedtopics.cli._train import compared_corpus
 
     show.check_outputs(out)
-    if not pairs and not retrieval:
-        raise InputError("name a file of pairs with --pairs, or a folder with --retrieval")
-    repeated = [name for i, name in enumerate(encoder) if name in encoder[:i]]
+    if not examples and not retrieval and corpus is None:
+        raise InputError(
+            "name a file of examples with --examples, a folder with --retrieval, or documents with "
+            "--corpus"
+        )
+    repeated = [name for i, name in enumerate(encoders) if name in encoders[:i]]
     if repeated:
         raise InputError(f"the encoder {repeated[0]} is named twice; name each once")
-    sets: list[Any] = [_read_pairs(path, opt.names_in(columns)) for path in pairs or ()]
+    sets: list[Any] = [_examples(path, kind, columns, label, scale) for path in examples or ()]
     sets += [evaluation.read_retrieval_set(folder) for folder in retrieval or ()]
-    scores = comparison.evaluate_encoders(list(encoder), sets)
+    documents = compared_corpus(corpus, labels, text, "utf-8")
+    scores = comparison.evaluate_encoders(list(encoders), sets, corpus=documents, labels=labels)
 
     show.write_outputs(out, lambda: _table(scores))
     _print_scores(scores)
@@ -157,20 +173,15 @@ def evaluate_encoders(
     show.print_notes(decision.message for decision in scores.decisions)
 
 
-def _read_pairs(path: Path, columns: list[str]) -> Any:
-    """Read pairs of texts with scores of any scale, or with classes 0 and 1."""
-    from embedtopics import training
-    from embedtopics.evaluation._files import TableFile
+def _examples(
+    path: Path, kind: str, columns: str | None, label: str | None, scale: str | None
+) -> Any:
+    """Read examples in the columns that the options name."""
+    from embedtopics.cli._train import scale_of
+    from embedtopics.training import read_examples
 
-    if len(columns) != 3:
-        raise InputError("columns", "both columns of texts and that of the score", columns)
-    first, second, score = columns
-    numbers = TableFile(path.expanduser()).numbers(score)
-    named: dict[str, Any] = {"columns": (first, second), "label": score}
-    if {*numbers.tolist()} <= {0.0, 1.0}:
-        return training.read_examples(path, "classed", **named)
-    scale = float(numbers.min()), float(numbers.max())  # correlations do not depend on it
-    return training.read_examples(path, "graded", scale=scale, **named)
+    names = None if columns is None else opt.names_in(columns)
+    return read_examples(path, kind, columns=names, label=label, scale=scale_of(scale))
 
 
 def _table(scores: EncoderScores) -> pd.DataFrame:

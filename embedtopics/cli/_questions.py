@@ -39,8 +39,7 @@ def by_group(
 
     show.check_outputs(out, figure)
     result = show.open_result(results)
-    with options_named(by="--group"):
-        groups = topics.by_group(result, by)
+    groups = topics.by_group(result, by)
     show.write_outputs(out, groups.to_frame, figure, lambda: plots.by_group(groups))
     _print_shares(groups)
     _print_end(groups.decisions, out, figure)

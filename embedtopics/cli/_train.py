@@ -130,11 +130,12 @@ def _read(
         columns=None if columns is None else opt.names_in(columns),
         label=label,
         label_order=None if label_order is None else opt.names_in(label_order),
-        scale=_scale(scale), drop_invalid=drop_invalid, encoding=encoding,
+        scale=scale_of(scale), drop_invalid=drop_invalid, encoding=encoding,
     )  # fmt: skip
 
 
-def _scale(text: str | None) -> tuple[float, float] | None:
+def scale_of(text: str | None) -> tuple[float, float] | None:
+    """Return the ends of a scale such as ``0,5``."""
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""``embedtopics evaluate-encoder``: what it prints, what it writes, and what it refuses."""
+"""``embedtopics evaluate-encoders``: what it prints, what it writes, and what it refuses."""
 
 import pandas as pd
 import pytest
@@ -6,6 +6,8 @@ import pytest
 from embedtopics.encoders._foreign import as_encoder
 from tests.cli.running import refused, run
 from tests.evaluation.task_data import Words, write_pairs, write_retrieval
+
+GRADED = ("--scale", "0,9", "--examples")
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +27,7 @@ def encoders(monkeypatch):
 def test_prints_scores_with_intervals(pairs, tmp_path):
     out = tmp_path / "scores.csv"
     folder = write_retrieval(tmp_path / "tiny")
-    done = run("evaluate-encoders", "first", "--pairs", pairs, "--retrieval", folder, "--out", out)
+    done = run("evaluate-encoders", "first", *GRADED, pairs, "--retrieval", folder, "--out", out)
     assert done.exit_code == 0, done.output
     table = pd.read_csv(out)
     assert list(table) == ["encoder", "task", "metric", "value", "low", "high", "n"]
@@ -38,7 +40,7 @@ def test_prints_scores_with_intervals(pairs, tmp_path):
 
 def test_several_encoders_have_paired_differences(pairs, tmp_path):
     out = tmp_path / "scores.csv"
-    done = run("evaluate-encoders", "first", "second", "--pairs", pairs, "--out", out)
+    done = run("evaluate-encoders", "first", "second", *GRADED, pairs, "--out", out)
     assert done.exit_code == 0, done.output
     table = pd.read_csv(out)
     first, second = (table[table["encoder"] == name].iloc[0] for name in ("first", "second"))
@@ -49,11 +51,10 @@ def test_several_encoders_have_paired_differences(pairs, tmp_path):
 
 
 def test_bad_input(pairs, tmp_path):
-    assert "--pairs" in refused("evaluate-encoders", "first")
-    assert "'one'" in refused(
-        "evaluate-encoders", "first", "--pairs", pairs, "--columns", "one,sentence2,score"
-    )
-    assert "named twice" in refused("evaluate-encoders", "first", "first", "--pairs", pairs)
-    assert "ends in .csv" in refused(
-        "evaluate-encoders", "first", "--pairs", pairs, "--out", tmp_path
-    )
+    examples = ("--examples", pairs)
+    assert "--examples" in refused("evaluate-encoders", "first")
+    assert "'one'" in refused("evaluate-encoders", "first", *examples, "--columns", "one,two")
+    assert "--scale" in refused("evaluate-encoders", "first", *examples)
+    assert "named twice" in refused("evaluate-encoders", "first", "first", *examples)
+    assert "--labels" in refused("evaluate-encoders", "first", *examples, "--labels", "theme")
+    assert "ends in .csv" in refused("evaluate-encoders", "first", *examples, "--out", tmp_path)

@@ -157,9 +157,9 @@ def evaluate_encoders(
     repeated = [name for i, name in enumerate(encoders) if name in encoders[:i]]
     if repeated:
         raise InputError(f"the encoder {repeated[0]} is named twice; name each once")
+    documents = compared_corpus(corpus, labels, text, "utf-8")
     sets: list[Any] = [_examples(path, kind, columns, label, scale) for path in examples or ()]
     sets += [evaluation.read_retrieval_set(folder) for folder in retrieval or ()]
-    documents = compared_corpus(corpus, labels, text, "utf-8")
     scores = comparison.evaluate_encoders(list(encoders), sets, corpus=documents, labels=labels)
 
     show.write_outputs(out, lambda: _table(scores))

@@ -38,16 +38,13 @@ from embedtopics._utils.folders import (
 )
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, DEFAULT_REPOSITORY
 from embedtopics.errors import CorruptFileError, InputError
-from embedtopics.results import Decision
-from embedtopics.training.results import Change, Curves, Diagnosis, Evidence, TrainingReport
+from embedtopics.training._records import PARTS, make_part
+from embedtopics.training.results import Change, Diagnosis, TrainingReport
 
 KIND = "embedtopics training report"
 FORMAT = 1
 FOLDER, FILE, CARD = "training-report", "training.json", "README.md"
 
-_RECORDS: dict[str, Any] = {
-    each.__name__: each for each in (TrainingReport, Change, Curves, Decision, Diagnosis, Evidence)
-}
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -116,7 +113,7 @@ def _plain(value: Any, where: str) -> Any:
         ]
         is_simple = all(isinstance(key, str) and not key.startswith("$") for key in value)
         return dict(items) if is_simple else {"$items": items}
-    if type(value).__name__ in _RECORDS and dataclasses.is_dataclass(value):
+    if type(value).__name__ in PARTS and dataclasses.is_dataclass(value):
         fields = {
             field.name: _plain(getattr(value, field.name), f"{where}.{field.name}")
             for field in dataclasses.fields(value)
@@ -146,7 +143,7 @@ def _restored(value: Any) -> Any:
         return np.array(_restored(value[tag]), dtype=dtype).reshape(value["shape"])
     if tag == "$record":
         fields = {name: _restored(one) for name, one in value["fields"].items()}
-        return _RECORDS[value[tag]](**fields)
+        return make_part(value[tag], fields)
     raise ValueError(f"it holds {tag!r}, which means nothing here")
 
 

@@ -111,9 +111,9 @@ def learning_curves(
     ... )
     >>> diagnosis = et.training.results.Diagnosis("just right", 0.9, {}, (), ())
     >>> report = et.training.TrainingReport(
-    ...     objective="graded: cosine", base="all-MiniLM-L6-v2", folder="mine", settings={}, data={},
-    ...     curves=curves, diagnosis=diagnosis, before_after=(), best_step=40, n_steps=40,
-    ...     stopped="", seconds=60.0, examples_per_second=10.0,
+    ...     objective="graded: cosine", base="all-MiniLM-L6-v2", folder="mine", settings={},
+    ...     data={}, curves=curves, diagnosis=diagnosis, before_after=(), best_step=40,
+    ...     n_steps=40, stopped="", seconds=60.0, examples_per_second=10.0,
     ... )
     >>> figure = et.plots.learning_curves(report, title="First run")
     >>> figure.layout.yaxis2.title.text, figure.layout.xaxis2.title.text

@@ -37,6 +37,7 @@ from embedtopics._utils.folders import (
     replacing_folder,
     write_manifest,
 )
+from embedtopics._utils.records import read_record
 from embedtopics.encoders._base import load_error, readable, require_torch
 from embedtopics.encoders._foreign import can_encode
 from embedtopics.encoders._registry import resolve_encoder
@@ -61,6 +62,7 @@ from embedtopics.probing._plan import (
     number_sentences,
     read_texts,
 )
+from embedtopics.probing._records import StatesRecord
 from embedtopics.probing.results import HiddenStates
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.results import Decision, counted
@@ -518,7 +520,8 @@ def open_store(folder: Path) -> tuple[HiddenStates, dict[str, Any]]:
     """Check all files of a folder; return hidden states, and the description of their store."""
     read_manifest(folder, KIND, VERSION)
     try:
-        about = parse_json((folder / "about.json").read_bytes())
+        path = folder / "about.json"
+        about = read_record(StatesRecord, path.read_bytes(), path)
         texts = tuple(parse_json((folder / "texts.json").read_bytes()))
         with np.load(folder / "index.npz", allow_pickle=False) as arrays:
             index = {name: arrays[name] for name in _INDEX}
@@ -527,18 +530,24 @@ def open_store(folder: Path) -> tuple[HiddenStates, dict[str, Any]]:
         if len(of_text) and not 0 <= of_text.min() <= of_text.max() < len(texts):
             raise ValueError("its rows are of texts that it does not hold")
 
-        shape = (len(of_text), int(about["width"]))
-        layers = tuple(about["layers"])
+        shape = (len(of_text), about.width)
+        layers = tuple(about.layers)
+        if max(layers) >= about.n_layers:
+            raise ValueError(f"it has the layer {max(layers)} of {about.n_layers} layers")
         states = assemble(
             texts,
             index,
             layers=layers,
-            vectors=map_vectors(folder, layers, shape, about["dtype"]),
-            decisions=tuple(Decision(**each) for each in about["decisions"]),
-            forms={str(word): str(form) for word, form in about.get("forms", {}).items()},
-            **{name: about[name] for name in ("unit", "encoder", "fingerprint")},
+            vectors=map_vectors(folder, layers, shape, about.dtype),
+            decisions=tuple(record.decision() for record in about.decisions),
+            forms=about.forms,
+            unit=about.unit,
+            encoder=about.encoder,
+            fingerprint=about.fingerprint,
         )
-        return states, about
+        return states, about.model_dump()
+    except CorruptFileError:
+        raise
     except (
         ArithmeticError, AttributeError, LookupError, TypeError, ValueError, OSError
     ) as error:  # fmt: skip

@@ -110,8 +110,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
+    >>> import embedtopics as et
     >>> texts = ["ripe plums", "late trains", "sweet pears", "slow trains"]
-    >>> model = TextClassifier("tfidf").fit(texts, ["fruit", "rail", "fruit", "rail"])
+    >>> model = et.TextClassifier("tfidf").fit(texts, ["fruit", "rail", "fruit", "rail"])
     >>> model.predict(["plums and pears"]).tolist()
     ['fruit']
     """

@@ -91,10 +91,16 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
-    >>> words = [["Ada", "lives", "in", "Paris"], ["Bo", "left", "Rome"]]
-    >>> labels = [["B-person", "O", "O", "B-place"], ["B-person", "O", "B-place"]]
-    >>> model = TokenClassifier(method="fine_tune").fit(words, labels)  # doctest: +SKIP
-    >>> model.predict([["Ada", "saw", "Rome"]])  # doctest: +SKIP
+    >>> import tempfile
+    >>> import embedtopics as et
+    >>> words = [["Ada", "lives", "in", "Paris"], ["Bo", "left", "Rome"], ["Ada", "left", "Paris"]]
+    >>> tags = [["B-person", "O", "O", "B-place"], ["B-person", "O", "B-place"]]
+    >>> tags.append(["B-person", "O", "B-place"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tokenizer = et.pretraining.train_tokenizer([" ".join(s) for s in words], vocab_size=100)
+    ...     encoder = et.pretraining.new_encoder(tokenizer, out=f"{folder}/small")
+    ...     tagger = et.TokenClassifier(f"{folder}/small").fit(words, tags)
+    ...     tagger.predict([["Bo", "left", "Paris"]])
     [['B-person', 'O', 'B-place']]
     """
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from embedtopics._utils.checks import checked_choice
-from embedtopics._utils.display import Displayed, spell_count
+from embedtopics._utils.display import Displayed
 from embedtopics.annotation import _estimates
 from embedtopics.annotation._answers import Records
 from embedtopics.annotation._codebook import (
@@ -29,7 +29,7 @@ from embedtopics.annotation._events import KIND, VERSION
 from embedtopics.annotation._journal import Journal, read_journal
 from embedtopics.annotation._journal_lines import write_lines
 from embedtopics.annotation._loop import STRATEGIES, STREAMS, TeachingLoop
-from embedtopics.annotation._state import StudyState, StudyTexts
+from embedtopics.annotation._state import StudyState, StudyTexts, journal_notes
 from embedtopics.annotation.results import AnnotatorAgreement, Stopping, StudyReport, TextToLabel
 from embedtopics.corpus._corpus import as_corpus
 from embedtopics.corpus._table_files import write_table
@@ -38,7 +38,7 @@ from embedtopics.errors import InputError
 from embedtopics.inference import shares
 from embedtopics.inference.results import PredictedLabel
 from embedtopics.protocols import RandomState
-from embedtopics.results import Decision, Exported
+from embedtopics.results import Exported
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -182,7 +182,7 @@ class AnnotationProject(Displayed):
 
         self.state = StudyState(texts, vectors, journal, records)
         self.loop = TeachingLoop(self.state, strategy)
-        self.decisions = _decisions(self.state)
+        self.decisions = journal_notes(self.state)
         self.corpus = texts.corpus
         self.keys = texts.keys
         self.kind = records.kind
@@ -582,20 +582,3 @@ def _check_unchanged(
         recorded = getattr(records.design, name)
         if value not in (recorded, getattr(StudyDesign, name)):
             raise InputError(name, f"{same}, {recorded}", value, "leave it out")
-
-
-def _decisions(state: StudyState) -> tuple[Decision, ...]:
-    """Return what a user should know about the journal and the corpus."""
-    n_absent = sum(text not in state.texts.row_of for text in state.records.answers)
-    repeats = spell_count(state.texts.n_repeats, "row repeats", "rows repeat")
-    notes = [
-        ("converted", state.journal.n_converted, f"{state.journal.n_converted:,} events were "
-         "copied from journal.jsonl to journal.sqlite, which is the journal from now on."),
-        ("torn", state.journal.n_torn, "A crash had cut off the last line of journal.jsonl, whose "
-         "event was not confirmed. The line was left out, and the file was left as it is."),
-        ("gone", n_absent, f"{n_absent:,} labelled texts are no longer in the corpus, or have "
-         "changed. Their labels are stored but not used."),
-        ("duplicates", state.texts.n_repeats,
-         f"{repeats} the text of another row; equal texts share one label."),
-    ]  # fmt: skip
-    return tuple(Decision("annotation", name, n, note) for name, n, note in notes if n)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
+from embedtopics._utils.display import spell_count
 from embedtopics.annotation._answers import Records
 from embedtopics.annotation._codebook import KINDS, MULTILABEL, count_order
 from embedtopics.annotation._journal import Journal
@@ -29,6 +30,7 @@ from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
+from embedtopics.results import Decision
 
 NEVER = -30.0
 """Score of a class without any labelled text."""
@@ -269,3 +271,20 @@ class StudyState:
                 "sample_without_label": sample.n_unlabelled,
                 "test": len(self.records.test),
             }
+
+
+def journal_notes(state: StudyState) -> tuple[Decision, ...]:
+    """Return what a user should know about the journal and the corpus."""
+    n_absent = sum(text not in state.texts.row_of for text in state.records.answers)
+    repeats = spell_count(state.texts.n_repeats, "row repeats", "rows repeat")
+    notes = [
+        ("converted", state.journal.n_converted, f"{state.journal.n_converted:,} events were "
+         "copied from journal.jsonl to journal.sqlite, which is the journal from now on."),
+        ("torn", state.journal.n_torn, "A crash had cut off the last line of journal.jsonl, whose "
+         "event was not confirmed. The line was left out, and the file was left as it is."),
+        ("gone", n_absent, f"{n_absent:,} labelled texts are no longer in the corpus, or have "
+         "changed. Their labels are stored but not used."),
+        ("duplicates", state.texts.n_repeats,
+         f"{repeats} the text of another row; equal texts share one label."),
+    ]  # fmt: skip
+    return tuple(Decision("annotation", name, n, note) for name, n, note in notes if n)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import embedtopics
+from embedtopics.encoders._contract import PUBLIC_MEMBERS, BaseEncoder
 
 SUBPACKAGES = [
     name for name in embedtopics.__all__ if hasattr(getattr(embedtopics, name), "__path__")
@@ -52,8 +53,11 @@ def public_names():
 
 
 def methods_of(name, value):
-    """Yield the public methods of a class."""
-    for method_name in dir(value):
+    """Yield the public methods of a class; encoders say which of theirs are."""
+    names = PUBLIC_MEMBERS if issubclass(value, BaseEncoder) else dir(value)
+    for method_name in names:
+        if not hasattr(value, method_name):
+            continue
         method = inspect.getattr_static(value, method_name)
         method = getattr(method, "__func__", method)
         is_ours = str(getattr(method, "__module__", "")).startswith("embedtopics")
@@ -152,12 +156,17 @@ def test_a_former_name_is_there_or_says_where_it_is(name):
         resolve(place)
 
 
+OBJECTS = {
+    "result": embedtopics.TopicResult,
+    "states": embedtopics.probing.results.HiddenStates,
+}
+"""Classes of the objects on which a former function is a method now."""
+
+
 def resolve(dotted):
     """Return the object with a dotted name, as users reach it."""
     first, *parts = dotted.split(".")
-    value = {"embedtopics": embedtopics, "et": embedtopics, "result": embedtopics.TopicResult}[
-        first
-    ]
+    value = OBJECTS.get(first, embedtopics)
     for part in parts:
         value = getattr(value, part)
     return value

@@ -8,6 +8,7 @@ name of its kind (model, result, corpus, index, encoder), so that a user can cop
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import re
 from collections.abc import Mapping
@@ -275,16 +276,87 @@ HINTS: Mapping[str, Mapping[str, str]] = {
     "encoder": ENCODER,
 }
 
+EXAMPLES = 'et.training.read_examples(pairs, "pairs")'
+NAMES: Mapping[str, str] = {
+    # sentence-transformers.
+    "BinaryClassificationEvaluator": "call et.comparison.evaluate_encoders([encoder], examples)",
+    "CosineSimilarityLoss": f'{TRAIN} with kind="graded"',
+    "CrossEncoder": 'call index.search("a query", reranker=reranker)',
+    "EmbeddingSimilarityEvaluator": "call et.comparison.evaluate_encoders([encoder], examples)",
+    "InformationRetrievalEvaluator": "call et.comparison.evaluate_encoders([encoder], examples)",
+    "InputExample": f"call {EXAMPLES}",
+    "MultipleNegativesRankingLoss": f'{TRAIN} with kind="pairs"',
+    "SentenceTransformer": "it is et.SentenceEncoder",
+    "SentenceTransformerTrainer": TRAIN,
+    "SentenceTransformerTrainingArguments": "it is et.training.TrainingSettings",
+    "TripletLoss": f'{TRAIN} with kind="triplets"',
+    "community_detection": "call et.TopicModel(encoder).fit_predict(texts)",
+    "cos_sim": "call encoder.similarity(vectors, vectors)",
+    "finetune": TRAIN,
+    "fine_tune": TRAIN,
+    "paraphrase_mining": "call et.SearchIndex.build(texts).duplicates(0.8)",
+    "semantic_search": 'call et.SearchIndex.build(texts).search("a query", 5)',
+    "train": TRAIN,
+    # BERTopic and KeyBERT.
+    "BERTopic": "it is et.TopicModel",
+    "ClassTfidfTransformer": "it is et.topics.ClassTfidf",
+    "KeyBERTInspired": 'call et.topics.with_keywords(model, "embedding")',
+    "MaximalMarginalRelevance": 'call et.topics.with_keywords(model, "diverse", diversity=0.3)',
+    "barchart": "call et.plots.terms(model)",
+    "documents_map": "call et.plots.map(model)",
+    "heatmap": "call et.plots.hierarchy(et.topics.hierarchy(model))",
+    "scatter": "call et.plots.map(model)",
+    "topics": "call et.plots.map(model)",
+    # scikit-learn and gensim.
+    "CoherenceModel": "call et.evaluation.coherence(model)",
+    "HDBSCAN": "it is et.topics.DensityClusterer",
+    "adjusted_rand_score": "call et.evaluation.evaluate_clustering(labels_true, labels_pred)",
+    "classification_report": "call et.classification.evaluate(classifier, test, train)",
+    "cohen_kappa_score": "call et.evaluation.krippendorff_alpha(ratings)",
+    "silhouette_score": "call et.topics.evaluate(model)",
+    # Shares that are corrected for errors of labels.
+    "correct_shares": "call et.inference.shares(measurement, by)",
+    "corrected_shares": "call et.inference.shares(measurement, by)",
+    "estimate_shares": "call et.inference.shares(measurement, by)",
+    "prevalence": "call et.inference.shares(measurement, by)",
+}
+"""Names of functions and classes that users look for in a namespace of this package."""
+
 FIGURES: Mapping[str, str] = {
     "forest": "et.plots.forest(et.topics.effects({result}, formula))",
 }
 """Figures of what a function of topics returns, beside those with the name of the function."""
 
+FORMER_CONSTRUCTORS: Mapping[str, str] = {
+    "from_file": 'call et.Corpus("articles.csv", text="body")',
+    "from_pretrained": "call et.SentenceEncoder(name)",
+    "of": "call et.Corpus(texts)",
+    "of_fields": "call et.Corpus(texts)",
+    "read_csv": 'call et.Corpus("articles.csv", text="body")',
+}
+"""Constructors that a class had, or has in other libraries."""
+
 ANSWERS = {"model": "model", "result": "result", "corpus": "et.TopicModel().fit(corpus)"}
 """What stands for the result of a function of topics or plots, by the kind of object."""
 
 
-class Habits:
+class NamesCalls(type):
+    """A class that names the call to make where a public attribute of the class is missing."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> Any:
+            """Raise an AttributeError with the call to make, or Python's own."""
+            hint = FORMER_CONSTRUCTORS.get(name, "")
+            if not hint and not name.startswith("_"):
+                hint = HINTS.get(getattr(cls, "_kind", ""), {}).get(name, "")
+            message = f"type object {cls.__name__!r} has no attribute {name!r}"
+            if hint:
+                message += f"; {hint}"
+            raise AttributeError(message, name=name, obj=cls)
+
+
+class Habits(metaclass=NamesCalls):
     """An object that names the call to make where a public attribute is missing."""
 
     _kind: ClassVar[str]
@@ -367,3 +439,23 @@ def _arguments(signature: inspect.Signature, kind: str) -> str:
     ]
     places = {"result": ANSWERS[kind], kind: kind}
     return ", ".join(places.get(name, name) for name in needed)
+
+
+def hint_of_name(package: str, name: str) -> str:
+    """Return what to do where a namespace lacks a public name; "" if there is no advice."""
+    import embedtopics
+
+    hint = NAMES.get(name, "")
+    if package == "embedtopics.plots":
+        hint = TOPICS.get(f"visualize_{name}", "") or hint
+    hint = hint or TOPICS.get(name, "")
+    if hint:
+        return hint
+    namespaces = [one for one in dir(embedtopics) if hasattr(getattr(embedtopics, one), "__path__")]
+    for namespace in namespaces:
+        if name in getattr(embedtopics, namespace).__all__:
+            return f"it is et.{namespace}.{name}"
+    listed = dir(getattr(embedtopics, package.rpartition(".")[2], embedtopics))
+    similar = difflib.get_close_matches(name, listed, 1)
+    place = package.replace("embedtopics", "et", 1)
+    return f"did you mean {place}.{similar[0]}?" if similar else ""

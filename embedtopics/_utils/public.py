@@ -31,7 +31,15 @@ def attach(
         if name in replacements:
             message = f"{package} has no attribute {name!r}; it is {replacements[name]} now"
             raise AttributeError(message)
-        return import_name(name)
+        if name in names or name.startswith("_"):
+            return import_name(name)
+
+        from embedtopics._utils.habits import hint_of_name
+
+        message = f"{package} has no attribute {name!r}"
+        if hint := hint_of_name(package, name):
+            message += f"; {hint}"
+        raise AttributeError(message)
 
     return get_name, list_names, names
 

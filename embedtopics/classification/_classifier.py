@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from embedtopics._utils.checks import checked_choice, resolve_seed
+from embedtopics._utils.keywords import names_keywords
 from embedtopics.classification._heads import (
     CALIBRATIONS,
     DEFAULT_STRENGTH,
@@ -117,6 +118,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ['fruit']
     """
 
+    @names_keywords
     def __init__(
         self,
         encoder: Any = "all-MiniLM-L6-v2",

@@ -15,6 +15,7 @@ import pandas as pd
 
 from embedtopics._utils.display import html_table, spell_count
 from embedtopics._utils.habits import Habits
+from embedtopics._utils.keywords import names_keywords
 from embedtopics.corpus._columns import read_list, read_table
 from embedtopics.corpus._files import DEMO, DEMO_COLUMNS, is_path, read_file
 from embedtopics.corpus._readers import as_table, is_frame, is_records
@@ -122,6 +123,7 @@ class Corpus(Habits):
     source: str
     decisions: tuple[Decision, ...]
 
+    @names_keywords
     def __init__(
         self,
         data: Any,

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from embedtopics._utils.checks import checked_choice, optional_count, require
 from embedtopics._utils.habits import Habits
+from embedtopics._utils.keywords import names_keywords
 from embedtopics.corpus._windows import Span
 from embedtopics.encoders._base import check_texts, require_torch, unit_vectors
 from embedtopics.encoders._similarity import pairwise_similarity, similarity
@@ -177,6 +178,7 @@ class BaseEncoder(Habits):
         names = super().__dir__()
         return [name for name in names if name.startswith("_") or name in PUBLIC_MEMBERS]
 
+    @names_keywords
     def encode(
         self,
         texts: str | Sequence[str],
@@ -462,6 +464,7 @@ class BaseEncoder(Habits):
         """Return how often a fit reads texts of `n_words` words in all."""
         return 1
 
+    @names_keywords
     def fit(self, X: Iterable[str], y: Any = None) -> Self:
         """Return the encoder itself, which learns nothing from texts.
 

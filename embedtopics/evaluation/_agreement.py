@@ -331,6 +331,10 @@ def krippendorff_alpha(
     """
     import pandas as pd
 
+    if not isinstance(level, str):
+        expected = '"nominal", "ordinal" or "interval"'
+        remedy = "pass all coders as one list: krippendorff_alpha([first, second])"
+        raise InputError("level", expected, level, remedy)
     checked_choice(level, "level", ("nominal", "ordinal", "interval"))
     codes, values = read_ratings(ratings, level, order)
 

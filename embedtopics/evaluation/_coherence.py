@@ -269,6 +269,8 @@ def coherence(
         tokens = result_of(topics, "topics").tokens
     if not isinstance(tokens, TokenStream):
         remedy = "pass result.tokens of a TopicResult"
+        if words is not topics:
+            remedy = "leave it out: a model or a result has its own"
         raise InputError("tokens", "the documents of a result", tokens, remedy)
 
     compute = {"npmi": npmi, "c_v": c_v}

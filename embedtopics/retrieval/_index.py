@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.fitted import FittedTopics, result_of
+from embedtopics._utils.keywords import names_keywords
 from embedtopics.corpus._columns import read_id
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.errors import InputError
@@ -73,6 +74,7 @@ class SearchIndex(IndexContents):
         self.decisions: tuple[Decision, ...] = ()
 
     @classmethod
+    @names_keywords
     def build(
         cls,
         corpus: Any,
@@ -249,6 +251,7 @@ class SearchIndex(IndexContents):
         """
         return problem_table(checked_path(folder))
 
+    @names_keywords
     def search(
         self,
         queries: str | Sequence[str],
@@ -455,6 +458,7 @@ class SearchIndex(IndexContents):
         attach_topics(self._reader.collection, result_of(result))
         return self
 
+    @names_keywords
     def add(
         self,
         corpus: Any,

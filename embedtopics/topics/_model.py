@@ -18,6 +18,7 @@ from sklearn.utils._set_output import _get_output_config
 from embedtopics._utils.checks import checked_choice, checked_count, resolve_seed
 from embedtopics._utils.fitted import FittedTopics, result_of
 from embedtopics._utils.habits import Habits
+from embedtopics._utils.keywords import names_keywords
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._named import CLUSTERERS, named_clusterer
 from embedtopics.corpus._corpus import as_corpus
@@ -164,6 +165,7 @@ class TopicModel(Habits, ClusterMixin, TransformerMixin, BaseEstimator):
     _result_was_given = False
     """Whether the caller chose the result, by `from_result`: then it is what shall be saved."""
 
+    @names_keywords
     def __init__(
         self,
         encoder: str | Encoder | None = None,
@@ -310,7 +312,8 @@ class TopicModel(Habits, ClusterMixin, TransformerMixin, BaseEstimator):
         fitted = self.fit(X, y, embeddings=embeddings)
         return fitted.transform(fitted.result_.corpus, embeddings=embeddings)
 
-    def predict(self, X: Any, *, embeddings: npt.ArrayLike | None = None) -> Int32Array:
+    @names_keywords
+    def predict(self, X: Any, embeddings: npt.ArrayLike | None = None) -> Int32Array:
         """Return the topic of each text, shape (n_texts,); -1 for none.
 
         Texts of the fit keep their topic; the nearest documents decide for others. See
@@ -326,7 +329,8 @@ class TopicModel(Habits, ClusterMixin, TransformerMixin, BaseEstimator):
         """
         return self._assign(X, embeddings).labels
 
-    def transform(self, X: Any, *, embeddings: npt.ArrayLike | None = None) -> Any:
+    @names_keywords
+    def transform(self, X: Any, embeddings: npt.ArrayLike | None = None) -> Any:
         """Return the share of each topic in each text, shape (n_texts, n_topics).
 
         Sparse, or a frame with one column per topic after ``set_output(transform="pandas")``.

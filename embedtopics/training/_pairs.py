@@ -139,7 +139,7 @@ def _neighbors(text: str, min_words: int) -> list[tuple[str, str]]:
 
 
 def mine_hard_negatives(
-    examples: Examples,
+    examples: Any,
     encoder: Any,
     *,
     num_negatives: int = 1,
@@ -158,7 +158,7 @@ def mine_hard_negatives(
 
     Parameters
     ----------
-    examples : Examples
+    examples : Examples, or what `read_examples` takes
         Examples of kind "pairs".
     encoder : Encoder, str or path
         Encoder for the cosine similarities; a better encoder than the trained one makes fewer
@@ -211,7 +211,7 @@ def mine_hard_negatives(
     >>> mined.to_frame()["negative"].tolist()
     ['the car in blue', 'a car in red']
     """
-    read_examples(examples, "pairs")
+    examples = read_examples(examples, "pairs")
     checked_count(num_negatives, "num_negatives")
     checked_count(range_min, "range_min", 0)
     n_needed = range_min + num_negatives

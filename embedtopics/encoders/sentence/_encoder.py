@@ -16,6 +16,7 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_choice, checked_count, optional_count
 from embedtopics._utils.folders import sha256
+from embedtopics._utils.keywords import names_keywords
 from embedtopics._utils.machine import computed_once
 from embedtopics.corpus._windows import Span, windows
 from embedtopics.encoders._base import check_texts, default_folder, known_languages, readable
@@ -165,6 +166,7 @@ class SentenceEncoder(BaseEncoder):
     (2, 384)
     """
 
+    @names_keywords
     def __init__(
         self,
         name: str | os.PathLike[str] = DEFAULT_MODEL,
@@ -259,19 +261,19 @@ class SentenceEncoder(BaseEncoder):
         ):  # a token has a character at least
             return self
         is_unread = self.count_tokens(sample).unseen_token_share > UNREAD
-        return self.with_params(long_texts="chunk") if is_unread else self
+        return self._with_params(long_texts="chunk") if is_unread else self
 
     def reading_as(self, settings: Mapping[str, Any]) -> SentenceEncoder:
         """Return an encoder with the recorded `long_texts`, unless its own was set explicitly."""
         reads_on = (settings.get("encoder_settings") or {}).get("long_texts") == "chunk"
         is_open = self._arguments["long_texts"] == "auto"
-        return self.with_params(long_texts="chunk") if reads_on and is_open else self
+        return self._with_params(long_texts="chunk") if reads_on and is_open else self
 
     def exact(self) -> SentenceEncoder:
         """Return an encoder that computes in float32, unless its precision was set explicitly."""
-        return self.with_params(precision="float32") if self.recipe.precision == "auto" else self
+        return self._with_params(precision="float32") if self.recipe.precision == "auto" else self
 
-    def with_params(self, **params: Any) -> SentenceEncoder:
+    def _with_params(self, **params: Any) -> SentenceEncoder:
         """Return an encoder of the same checkpoint with other arguments."""
         return SentenceEncoder(**{**self._arguments, **params})
 

@@ -125,10 +125,6 @@ def regress_uses(
 
     Examples
     --------
-    >>> uses = regress_uses(corpus, "freedom", "party", units="president")  # doctest: +SKIP
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> import embedtopics as et
     >>> games = ["chess", "cards", "football", "tennis", "golf", "rugby"]

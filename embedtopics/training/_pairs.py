@@ -270,7 +270,8 @@ def mine_hard_negatives(
     apart += f"{float(pair_similarity[rows].mean()):.3f} of positives."
     notes.append(Decision("training", "negative_similarity", near, apart))
     columns = (*pairs.columns, *negatives)
-    return replace(pairs, kind="triplets", columns=columns).noting(*notes)
+    triplets: Examples = replace(pairs, kind="triplets", columns=columns).noting(*notes)
+    return triplets
 
 
 @dataclass(frozen=True, eq=False)

@@ -186,7 +186,8 @@ def _answers(name: str, table: pd.DataFrame, words: Any, covariates: str, units:
     differences = []
     for word in words:
         for one in vars(uses.difference(*sides, word, k=6)).values():
-            passages = [" ".join(use.sentence.split())[:240] for use in one.uses[:2]]
+            sentences = one.uses["sentence"].head(2)
+            passages = [" ".join(sentence.split())[:240] for sentence in sentences]
             differences.append({"word": word, "profile": one.label, "words": list(one.words),
                                 "passages": passages})  # fmt: skip
     return {"corpus": name, "covariates": covariates, "effects": effects, "difference": differences}

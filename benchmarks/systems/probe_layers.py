@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.corpora import DATA
@@ -33,11 +35,10 @@ def main() -> None:
     extracted = time.perf_counter()
     found = probing.probe(states, task, control=True, show_progress=False)
     probed = time.perf_counter()
-    scores = list(found)
     random = probing.hidden_states(encoder, task, random_weights=True, show_progress=False)
     mixed = probing.probe(states, task, baseline=random, mix=True, show_progress=False)
-    more = ("random model", "scalar mix")
-    scores += [one for one in mixed if one.what in more]
+    others = mixed.to_frame().query("what in ['random model', 'scalar mix']")
+    scores = pd.concat([found.to_frame(), others])
     print(json.dumps({
         "n_train": found.n_train, "n_dev": found.n_dev, "n_test": found.n_test,
         "seconds_extraction": extracted - began, "seconds_probe": probed - extracted,
@@ -45,10 +46,11 @@ def main() -> None:
         "mix": {"weights": mixed.mix.weights.tolist(), "gain": mixed.mix.gain.tolist()},
         "scores": [
             {
-                "what": s.what, "layer": s.layer, "metric": s.metric, "value": s.value,
+                "what": s.what, "layer": None if pd.isna(s.layer) else s.layer,
+                "metric": s.metric, "value": s.value,
                 "low": _finite(s.low), "high": _finite(s.high), "n": s.n,
             }
-            for s in scores
+            for s in scores.itertuples()
         ],
     }))  # fmt: skip
 

@@ -14,6 +14,8 @@ from embedtopics.cli import _display as show
 from embedtopics.cli._options import Checkpoint, RandomState
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from embedtopics.probing.results import LayerScores
 
 KIND = "embedtopics probe folder"
@@ -105,7 +107,7 @@ def _print_scores(scores: LayerScores, out: Path | None) -> None:
     )
     _print_layers(scores)
     for name in ("majority", "word type", "embedding layer", "scalar mix"):
-        for score in scores.of(what=name, metric="accuracy"):
+        for score in _scores_of(scores, name, "accuracy").itertuples():
             show.say(f"{name}: {_spell(score)}", soft_wrap=True)
     chosen = {} if scores.chosen_layer is None else {"selected on dev": scores.chosen("accuracy")}
     for name, best in (chosen | {"best on test": scores.best("accuracy")}).items():
@@ -124,10 +126,10 @@ def _print_layers(scores: LayerScores) -> None:
         "selectivity": ("probe", "selectivity"),
         "random": ("random model", "accuracy"),
     }
-    by_layer = {
-        name: {score.layer: score for score in scores.of(what=kind, metric=metric)}
-        for name, (kind, metric) in columns.items()
-    }
+    by_layer = {}
+    for name, (kind, metric) in columns.items():
+        rows_of_kind = _scores_of(scores, kind, metric).itertuples()
+        by_layer[name] = {score.layer: score for score in rows_of_kind}
     others = {name: rows for name, rows in by_layer.items() if rows and name != "accuracy"}
     headings = [("layer", "number"), ("accuracy", "figure"), ("95 %", "line")]
     headings += [(name, "figure") for name in others]
@@ -138,6 +140,11 @@ def _print_layers(scores: LayerScores) -> None:
         rows.append([*cells, *figures])
     show.print_table(headings, rows)
     show.say()
+
+
+def _scores_of(scores: LayerScores, kind: str, metric: str) -> pd.DataFrame:
+    table = scores.to_frame()
+    return table[(table["what"] == kind) & (table["metric"] == metric)]
 
 
 def _spell(score: Any) -> str:

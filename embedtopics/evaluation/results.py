@@ -1,17 +1,16 @@
-"""Results of evaluation: estimates with intervals, tables of scores, agreement, answers."""
+"""Results of evaluation: estimates with intervals, scores of runs, agreement, answers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_type_hints
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.display import Displayed, html_table
+from embedtopics._utils.display import Displayed
 from embedtopics.results import Decision
 
 if TYPE_CHECKING:
@@ -69,82 +68,6 @@ class Estimate(Displayed):
     def _summary(self) -> str:
         tested = "" if math.isnan(self.p) else f", p={self.p:.3g}"
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}], n={self.n:,}{tested}"
-
-
-Row = TypeVar("Row")
-
-_DTYPES = {int: "int64", float: "float64", bool: "bool", int | None: "Int64"}
-"""pandas dtype of a column by the annotation of its field; other columns are inferred."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ScoreTable(Generic[Row]):
-    """Scores with one row each, to iterate over, select from, or turn into a DataFrame.
-
-    A subclass names the frozen dataclass of its rows in `row_type`, and the columns to show in
-    notebooks in `display_columns`. An `Estimate` becomes the columns value, low, high and n; the
-    metadata "column" of a field is another name for its column, or None for no column.
-
-    Parameters
-    ----------
-    rows : tuple of dataclass
-    decisions : tuple of Decision
-    """
-
-    rows: tuple[Row, ...]
-    decisions: tuple[Decision, ...] = ()
-
-    row_type: ClassVar[type[Any]]
-    display_columns: ClassVar[tuple[str, ...]] = ()
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[Row]:
-        """Iterate over the rows."""
-        return iter(self.rows)
-
-    def of(self, **conditions: object) -> tuple[Row, ...]:
-        """Return the rows whose fields have these values, in order."""
-        return tuple(
-            row
-            for row in self.rows
-            if all(getattr(row, name) == value for name, value in conditions.items())
-        )
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return a DataFrame with one row per score and one column per field."""
-        import pandas as pd
-
-        columns = list(_columns(self.row_type))
-        cells = [[getter(row) for _, _, getter in columns] for row in self.rows]
-        frame = pd.DataFrame(cells, columns=[name for name, _, _ in columns])
-        dtypes = {name: _DTYPES[kind] for name, kind, _ in columns if kind in _DTYPES}
-        return frame.astype(dtypes)
-
-    def _summary(self) -> str:
-        return f"{len(self):,} rows"
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._summary()})"
-
-    def _repr_html_(self) -> str:
-        frame = self.to_frame()
-        if self.display_columns:
-            frame = frame[list(self.display_columns)]
-        return html_table(frame, f"{type(self).__name__}: {self._summary()}", n_rows=30)
-
-
-def _columns(row_type: type[Any]) -> Iterator[tuple[str, Any, attrgetter[Any]]]:
-    """Yield the name, the type and the getter of each column of a row."""
-    hints = get_type_hints(row_type)
-    for one in fields(row_type):
-        if hints[one.name] is Estimate:
-            for part, kind in (("value", float), ("low", float), ("high", float), ("n", int)):
-                yield part, kind, attrgetter(f"{one.name}.{part}")
-        elif one.metadata.get("column", one.name) is not None:
-            yield one.metadata.get("column", one.name), hints[one.name], attrgetter(one.name)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -96,15 +96,16 @@ def contextualization(
     across, up = panel_size(figure, 0, canvas)
     counted = small(f"· {len(result.words):,} words, {int(result.n_uses.sum()):,} uses")
     notes = title_notes([f"<b>{caption(result.encoder, 50)}</b> {counted}"], 68, left=34, size=14)
-    measures = {score.measure for score in result}
+    rows_of_measure = dict(list(result.to_frame().groupby("measure")))
     figure.update_xaxes(layer_axis(result.layers, across))
     figure.update_yaxes(showgrid=True, tickfont={"size": 11}, zeroline=True)
     for panel, (name, kinds) in enumerate(_PANELS.items()):
-        lines = [
-            Line(label, color, "solid" if symbol else "dash", symbol, result.of(measure=measure))
-            for measure, label, color, symbol in kinds
-            if measure in measures
-        ]
+        lines = []
+        for measure, label, color, symbol in kinds:
+            if measure in rows_of_measure:
+                dash = "solid" if symbol else "dash"
+                scores = tuple(rows_of_measure[measure].itertuples(index=False))
+                lines.append(Line(label, color, dash, symbol, scores))
         low, high = value_range(lines)
         span = (min(low, 0.0), high)
         ends = (min(result.layers) - 0.4, max(result.layers) + 0.4)

@@ -35,6 +35,7 @@ from embedtopics.plots._theme import (
 from embedtopics.probing.results import LOWER_IS_BETTER, LayerScores, ScalarMix
 
 if TYPE_CHECKING:
+    import pandas as pd
     from plotly.graph_objects import Figure
 
 _MAIN, _STRIP, _BETWEEN = 300, 64, 58
@@ -57,7 +58,10 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a panel: scores by layer, or one score as a level across all layers."""
+    """A line of a panel: scores by layer, or one score as a level across all layers.
+
+    The scores are rows of a table, with layer, value, low, high and n.
+    """
 
     name: str
     color: str
@@ -266,27 +270,30 @@ def layers(
 
 
 def _panel(scores: LayerScores, metric: str) -> _Panel:
-    kinds = list(dict.fromkeys(s.what for s in scores if s.metric == metric))
+    table = scores.to_frame()
+    kinds = table.loc[table["metric"] == metric, "what"].unique().tolist()
     if not kinds:
-        metrics = ", ".join(sorted({s.metric for s in scores})) or "none"
+        metrics = ", ".join(sorted(set(table["metric"]))) or "none"
         raise InputError("metric", f"one of those of {cut(scores.task, 60)!r}, {metrics}", metric)
     order = list(_KINDS)
     kinds.sort(key=lambda kind: order.index(kind) if kind in order else len(order))
     selectivity: list[Line] = []
     if metric in ("accuracy", "macro F1"):
-        if scores.of(what="probe", metric="selectivity"):
-            selectivity = [_line(scores, "probe", "selectivity")]
-    lines = [_line(scores, kind, metric) for kind in kinds]
+        probed = table[table["what"] == "probe"]
+        if "selectivity" in set(probed["metric"]):
+            selectivity = [_line(table, "probe", "selectivity")]
+    lines = [_line(table, kind, metric) for kind in kinds]
     return _Panel(scores, lines, selectivity, scores.mix)
 
 
-def _line(scores: LayerScores, kind: str, metric: str) -> Line:
-    rows = scores.of(what=kind, metric=metric)
+def _line(table: pd.DataFrame, kind: str, metric: str) -> Line:
+    rows = table[(table["what"] == kind) & (table["metric"] == metric)]
     name, color, dash, symbol = _KINDS.get(kind, (caption(kind, 24), "#4d5866", "solid", "circle"))
-    by_layer = tuple(score for score in rows if score.layer is not None)
+    by_layer = tuple(rows[rows["layer"].notna()].itertuples(index=False))
     # The score of a single layer, such as that of the embeddings, is a level to compare with.
     if not by_layer or (kind != "probe" and len(by_layer) == 1):
-        return Line(name, color, dash, "", tuple(rows[-1:]), is_level=True)
+        level = tuple(rows.tail(1).itertuples(index=False))
+        return Line(name, color, dash, "", level, is_level=True)
     return Line(name, color, dash, symbol or "circle", by_layer)
 
 

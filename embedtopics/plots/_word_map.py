@@ -40,7 +40,7 @@ from embedtopics.plots._theme import (
     title_notes,
     wrap,
 )
-from embedtopics.probing.words.results import WordMap, WordUse
+from embedtopics.probing.words.results import WordMap
 from embedtopics.protocols import Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def _labels(result: WordMap, row_labels: Sequence[Any]) -> list[Any]:
     labels = list(row_labels)
     if len(labels) != result.n_texts:
         raise InputError("labels", f"a label for each of the {result.n_texts:,} texts", labels)
-    of_uses = [labels[use.text] for use in result.uses]
+    of_uses = [labels[text] for text in result.uses["text"]]
     return [None if is_missing(label) or label == "" else label for label in of_uses]
 
 
@@ -272,16 +272,24 @@ def _n_uses(result: WordMap) -> str:
 
 def _hover_texts(result: WordMap) -> list[str]:
     """Return the sentence of each use as Plotly markup, with the word in bold, and its number."""
-    return [
-        "<br>".join([*marked(use, CHARACTERS), f"<i>use {n}, text {use.text}</i>"])
-        for n, use in enumerate(result.uses)
-    ]
+    hover_texts = []
+    for use, text in enumerate(result.uses["text"]):
+        lines = [*_marked_use(result, use, CHARACTERS), f"<i>use {use}, text {text}</i>"]
+        hover_texts.append("<br>".join(lines))
+    return hover_texts
 
 
-def marked(use: WordUse, length: int, width: int = 60) -> list[str]:
+def _marked_use(result: WordMap, use: int, length: int, width: int = 60) -> list[str]:
+    row = result.uses.iloc[use]
+    end = row["offset"] + row["end"] - row["start"]
+    return marked(row["sentence"], (row["offset"], end), length, width)
+
+
+def marked(sentence: str, word_span: tuple[int, int], length: int, width: int = 60) -> list[str]:
     """Return a sentence, or the part around the word, as escaped lines with the word in bold."""
-    before, word, after = use.parts
-    word = cut(word, length)
+    start, end = word_span
+    before, after = sentence[:start], sentence[end:]
+    word = cut(sentence[start:end], length)
     space = max(length - len(word), 0)
     left, right = plain(before), plain(after)
     n_left = min(len(left), max(space // 2, space - len(right)))
@@ -428,7 +436,7 @@ def _use_labels(
     size: tuple[float, float],
 ) -> list[Spec]:
     """Return the words around each use at the end of its path, without overlaps."""
-    lines = [marked(result.uses[use], 46, 28)[:3] for use in uses]
+    lines = [_marked_use(result, use, 46, 28)[:3] for use in uses]
     bare = [[line.replace("<b>", "").replace("</b>", "") for line in text] for text in lines]
     boxes = [(0.58 * FONT_SIZE * max(map(len, t)), 1.35 * FONT_SIZE * len(t)) for t in bare]
     shifts = []

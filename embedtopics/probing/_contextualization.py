@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from embedtopics.evaluation._bootstrap import (
     means_of_columns,
 )
 from embedtopics.probing._layers import Space, lengths_of, open_space
-from embedtopics.probing._rows import GeometryScore
+from embedtopics.probing._tables import LAYER_MEASURES, make_table
 from embedtopics.probing.results import Contextualization, HiddenStates
 from embedtopics.probing.words._uses import numbered, refuse_texts, types_of
 from embedtopics.protocols import Float64Array, Int64Array, RandomState
@@ -74,7 +74,7 @@ def contextualization(
     checked_count(min_uses, "min_uses", 2)
     seed = resolve_seed(random_state)
     sample = draw_sample(states, min_uses, seed)
-    scores: list[GeometryScore] = []
+    scores: list[dict[str, Any]] = []
     with one_blas_thread():
         for number in states.layers:
             scores += _scores_of(open_space(states, number), sample, seed)
@@ -87,7 +87,7 @@ def contextualization(
     return Contextualization(
         encoder=states.encoder,
         layers=states.layers,
-        rows=tuple(scores),
+        table=make_table(scores, LAYER_MEASURES),
         words=sample.words,
         n_uses=sample.counts.astype(np.int32),
         decisions=(*states.decisions, decision),
@@ -147,8 +147,8 @@ def draw_sample(states: HiddenStates, min_uses: int, seed: int) -> _UsesSample:
     )
 
 
-def _scores_of(space: Space, sample: _UsesSample, seed: int) -> list[GeometryScore]:
-    """Return all measures of a layer, with intervals over resampled words or sentences."""
+def _scores_of(space: Space, sample: _UsesSample, seed: int) -> list[dict[str, Any]]:
+    """Return a row for each measure of a layer; intervals are over words or sentences."""
     raw = space.raw(sample.rows)
     counts = sample.counts.astype(np.float64)
     starts = np.cumsum(sample.counts) - sample.counts
@@ -178,8 +178,15 @@ def _scores_of(space: Space, sample: _UsesSample, seed: int) -> list[GeometrySco
     value, drawn = scores[name].value - other.value, scores[name].drawn - other.drawn
     scores[f"corrected {name}"] = estimate(value, drawn, scores[name].n, bounds=None)
     return [
-        GeometryScore(name, space.layer, one.value, one.low, one.high, one.n)
-        for name, one in sorted(scores.items())
+        {
+            "measure": name,
+            "layer": space.layer,
+            "value": score.value,
+            "low": score.low,
+            "high": score.high,
+            "n": score.n,
+        }
+        for name, score in sorted(scores.items())
     ]
 
 

@@ -26,7 +26,7 @@ from embedtopics.errors import InputError
 from embedtopics.probing._extract import hidden_states
 from embedtopics.probing._layers import layer_numbers
 from embedtopics.probing._plan import word_spans
-from embedtopics.probing.results import Positions, intervals
+from embedtopics.probing._positions import Positions, intervals
 from embedtopics.probing.words._uses import similar_words, word_key
 from embedtopics.protocols import Float64Array, Int64Array, RandomState
 from embedtopics.results import Decision, counted

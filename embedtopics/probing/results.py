@@ -1,21 +1,16 @@
 """Results of probing: hidden states, tasks, scores by layer, treebanks, positions, word uses."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from embedtopics._utils.display import Displayed, excerpt
-from embedtopics.corpus._alignment import align_values
-from embedtopics.corpus._corpus import Corpus
+from embedtopics._utils.display import SCORE_ROWS, Displayed
 from embedtopics.errors import InputError
-from embedtopics.evaluation._bootstrap import bounded_interval, resampled_means
-from embedtopics.evaluation.results import Estimate, ScoreTable
-from embedtopics.probing._rows import GeometryScore, ProbeScore
+from embedtopics.probing._positions import Positions
 from embedtopics.probing.words.results import (
     SenseSeparation,
     UseDifference,
@@ -26,10 +21,6 @@ from embedtopics.probing.words.results import (
 )
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array
 from embedtopics.results import Decision
-
-if TYPE_CHECKING:
-    from embedtopics.inference import Measurement
-
 
 __all__ = [
     "Contextualization",
@@ -219,14 +210,13 @@ class ScalarMix:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class LayerScores(ScoreTable[ProbeScore]):
+class LayerScores(Displayed):
     """How well a probe predicts labels from each layer, with its baselines and controls.
 
     Parameters
     ----------
-    rows : tuple of ProbeScore
-        Of each kind and metric by ascending layer.
-    decisions : tuple of Decision
+    table : DataFrame
+        The scores, see `to_frame`; those of one kind and metric are in the order of the layers.
     task, encoder : str
     labels : tuple of str
         The classes, sorted.
@@ -235,8 +225,10 @@ class LayerScores(ScoreTable[ProbeScore]):
     mix : ScalarMix or None
     chosen_layer : int or None
         Layer with the least cross-entropy on the dev part; None if no layers were compared.
+    decisions : tuple of Decision
     """
 
+    table: pd.DataFrame
     task: str
     encoder: str
     labels: tuple[str, ...]
@@ -245,84 +237,120 @@ class LayerScores(ScoreTable[ProbeScore]):
     n_test: int
     mix: ScalarMix | None = None
     chosen_layer: int | None = None
+    decisions: tuple[Decision, ...] = ()
 
-    row_type = ProbeScore
+    _n_rows_displayed = SCORE_ROWS
 
     def _summary(self) -> str:
-        return f"{self.task!r}: {len(self)} scores on {self.n_test:,} units, {self.encoder}"
+        return f"{self.task!r}: {len(self.table)} scores on {self.n_test:,} units, {self.encoder}"
 
-    def best(self, metric: str = "accuracy", what: str = "probe") -> ProbeScore:
+    def best(self, metric: str = "accuracy", what: str = "probe") -> pd.Series:
         """Return the best score of one kind; of equal scores that of the lowest layer.
 
         The score is too optimistic, because the test part itself selects it. Use `chosen` to
         report a score.
+
+        Returns
+        -------
+        Series
+            The row of `to_frame`.
 
         Raises
         ------
         InputError
             If there is no such score.
         """
-        scores = [score for score in self._scores_of(metric, what) if not math.isnan(score.value)]
-        if not scores:
+        scores = self._scores_of(metric, what).dropna(subset="value")
+        if scores.empty:
             raise InputError("metric", "one with a defined score", metric, found="NaN only")
-        sign = -1 if metric in LOWER_IS_BETTER else 1
-        return max(scores, key=lambda score: sign * score.value)
+        values = scores["value"].to_numpy()
+        place = values.argmin() if metric in LOWER_IS_BETTER else values.argmax()
+        return scores.iloc[int(place)]
 
-    def chosen(self, metric: str = "accuracy", what: str = "probe") -> ProbeScore:
+    def chosen(self, metric: str = "accuracy", what: str = "probe") -> pd.Series:
         """Return the score of the layer that the dev part selects.
 
         The test part does not influence the selection, so the score and its interval are unbiased.
+
+        Returns
+        -------
+        Series
+            The row of `to_frame`.
 
         Raises
         ------
         InputError
             If the dev part selected no layer, or there is no such score.
         """
-        for score in self._scores_of(metric, what):
-            if self.chosen_layer is not None and score.layer == self.chosen_layer:
-                return score
-        raise InputError("what", f"of layer {self.chosen_layer}, chosen on the dev part", what)
+        scores = self._scores_of(metric, what)
+        if self.chosen_layer is not None:
+            scores = scores[scores["layer"] == self.chosen_layer]
+        if self.chosen_layer is None or scores.empty:
+            raise InputError("what", f"of layer {self.chosen_layer}, chosen on the dev part", what)
+        return scores.iloc[0]
 
-    def _scores_of(self, metric: str, what: str) -> tuple[ProbeScore, ...]:
-        scores = self.of(what=what, metric=metric)
-        if not scores:
-            kinds = sorted({f"{score.what}, {score.metric}" for score in self})
+    def _scores_of(self, metric: str, what: str) -> pd.DataFrame:
+        is_asked = (self.table["what"] == what) & (self.table["metric"] == metric)
+        if not is_asked.any():
+            kinds = sorted(set(self.table["what"] + ", " + self.table["metric"]))
             raise InputError("metric", f"one of {'; '.join(kinds)}", f"{what}, {metric}")
-        return scores
+        return self.table[is_asked]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return columns task, what, layer, metric, value, low, high and n."""
-        frame = super().to_frame()
-        frame.insert(0, "task", self.task)
-        return frame
+        """Return one row per score.
+
+        Returns
+        -------
+        DataFrame
+            Columns task; what: "probe", "scalar mix" (of all layers), "combination" (of vectors
+            that the caller passed), "control", or a baseline: "majority", "word type", "random
+            model", "embedding layer"; layer, missing for scores of no single layer; metric:
+            "accuracy", "macro F1", "selectivity", "bits per label" or "compression"; value, low and
+            high, the score and its 95 % interval over sentences, NaN without an interval; n, the
+            units behind the score.
+        """
+        return self.table.copy()
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Contextualization(ScoreTable[GeometryScore]):
+class Contextualization(Displayed):
     """How much the vectors of a word depend on its context, layer by layer.
 
     Parameters
     ----------
-    rows : tuple of GeometryScore
-        Measures "self-similarity" and "intra-sentence similarity"; the same with the prefix
-        "corrected", minus the baseline; and the baseline "anisotropy" (mean cosine of two different
-        words). Layers ascend.
-    decisions : tuple of Decision
+    table : DataFrame
+        The measures, see `to_frame`; layers ascend.
     encoder : str
     layers : tuple of int
     words : tuple of str
     n_uses : int32 ndarray of shape (n_words,)
+    decisions : tuple of Decision
     """
 
+    table: pd.DataFrame
     encoder: str
     layers: tuple[int, ...]
     words: tuple[str, ...]
     n_uses: Int32Array
+    decisions: tuple[Decision, ...] = ()
 
-    row_type = GeometryScore
+    _n_rows_displayed = SCORE_ROWS
 
     def _summary(self) -> str:
         return f"{len(self.words):,} words on {len(self.layers)} layers, {self.encoder}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per measure and layer.
+
+        Returns
+        -------
+        DataFrame
+            Columns measure: "self-similarity" and "intra-sentence similarity", the same with the
+            prefix "corrected", minus the baseline, and the baseline "anisotropy" (mean cosine of
+            two different words); layer; value, low and high, the measure and its 95 % interval; n,
+            the words or sentences.
+        """
+        return self.table.copy()
 
 
 @dataclass(frozen=True)
@@ -386,180 +414,3 @@ class Treebank(Displayed):
         for name in self.columns:
             columns[name] = [cell for one in self.sentences for cell in one.columns[name]]
         return pd.DataFrame(columns)
-
-
-def intervals(values: Any, draws: Float64Array, df: float) -> tuple[Float64Array, Float64Array]:
-    """Return 95 % intervals (n,) of values by their draws (n, n_draws); NaN without draws."""
-    from scipy.special import stdtrit
-
-    error = draws.std(axis=1, ddof=1) if draws.shape[1] else np.full(len(values), np.nan)
-    reach = error * stdtrit(max(df, 1), 0.975)
-    return values - reach, values + reach
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Positions(Displayed):
-    """Positions of texts on an axis.
-
-    Parameters
-    ----------
-    corpus : Corpus
-    values : float64 ndarray of shape (n_rows,)
-        NaN for rows without text.
-    draws : float64 ndarray of shape (n_rows, n_draws)
-        Positions on axes of resampled seeds or scored texts.
-    df : int
-        Degrees of freedom of the axis; 0 if it has no draws.
-    encoder : str
-    decisions : tuple of Decision
-    """
-
-    corpus: Corpus
-    values: Float64Array
-    draws: Float64Array
-    df: int
-    encoder: str
-    decisions: tuple[Decision, ...] = ()
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.values)
-
-    def _summary(self) -> str:
-        return f"{len(self):,} texts, {self.encoder}"
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row per text: id, text, position, low, high and the metadata.
-
-        The interval covers the choice of the seeds alone.
-        """
-        low, high = intervals(self.values, self.draws, self.df)
-        places = pd.DataFrame({"position": self.values, "low": low, "high": high})
-        frame = self.corpus.to_frame()
-        places.index = frame.index
-        rest = frame.columns.difference(["id", "text", *places], sort=False)
-        return pd.concat([frame[["id", "text"]], places, frame[rest]], axis=1)
-
-    def ends(self, k: int = 5) -> pd.DataFrame:
-        """Return the k different texts at either end, the highest first."""
-        frame = self.to_frame().dropna(subset="position").drop_duplicates("text")
-        frame = frame.sort_values(["position", "text"], ascending=[False, True])
-        both = pd.concat([frame.head(k), frame.tail(max(0, min(k, len(frame) - k)))])
-        return both[["position", "id", "text"]].assign(text=[excerpt(one) for one in both["text"]])
-
-    def within(self, labels: Any) -> "Positions":
-        """Return differences from the mean of each row's topic; see `Scale.positions`."""
-        expected = f"topics of the {len(self):,} rows"
-        topics = np.asarray(align_values(labels, self.corpus, "within", expected))
-        both = pd.DataFrame(np.column_stack([self.values, self.draws]))
-        centered = (both - both.groupby(topics).transform("mean")).to_numpy()
-        metadata = self.corpus.metadata.assign(topic=topics)
-        corpus = Corpus(list(self.corpus.texts), ids=list(self.corpus.ids), metadata=metadata)
-        return replace(self, corpus=corpus, values=centered[:, 0], draws=centered[:, 1:])
-
-    def agreement(self, other: "Positions") -> Estimate:
-        """Compare with the positions of the same texts by other seeds or by another encoder.
-
-        Returns
-        -------
-        Estimate
-            Pearson correlation, with a 95 % bootstrap interval over the texts.
-
-        Raises
-        ------
-        InputError
-            If `other` has other texts.
-        """
-        if list(self.corpus.texts) != list(other.corpus.texts):
-            raise InputError("other", "positions of the same texts")
-
-        has_both = ~np.isnan(self.values) & ~np.isnan(other.values)
-        x = _standardized(self.values[has_both])
-        y = _standardized(other.values[has_both])
-        correlation = float((x * y).mean())
-
-        # The correlation in a resample follows from the means of x, y and their products.
-        means = resampled_means(np.column_stack([x * y, x, y, x * x, y * y]))
-        mean_xy, mean_x, mean_y, mean_xx, mean_yy = means.T
-        covariance = mean_xy - mean_x * mean_y
-        spread = np.sqrt((mean_xx - mean_x**2) * (mean_yy - mean_y**2))
-        drawn = covariance / spread
-
-        n = len(x)
-        bounds = (-1.0, 1.0)
-        low, high = bounded_interval(correlation, drawn, n, bounds=bounds)
-        return Estimate(
-            value=correlation,
-            low=float(low),
-            high=float(high),
-            n=n,
-            drawn=drawn,
-            n_units=n,
-            bounds=bounds,
-        )
-
-    def measurement(
-        self,
-        gold: Any = None,
-        *,
-        sampling: str | None = None,
-        probability: Any = None,
-        strata: Any = None,
-        units: Any = None,
-        name: str = "position",
-    ) -> "Measurement":
-        """Return the positions as a variable for `inference.shares` and `inference.regress`.
-
-        These functions take the positions themselves too: ``et.inference.shares(positions, by)``.
-
-        Parameters
-        ----------
-        gold : array_like of shape (n_rows,), optional
-            Positions that people gave to a random sample, NaN for the other rows. The positions
-            then are predictions, whose errors are corrected. Without gold, positions count as the
-            truth, and the choice of the seeds adds to the errors.
-        sampling, probability, strata : optional
-            With `gold`: how its rows were drawn; see `inference.Measurement`. The last two are
-            columns, or have a value for each row.
-        units : str or sequence, optional
-            Units that are independent, such as the column "speaker"; by default the rows.
-        name : str
-            Name of the variable in formulas.
-
-        Returns
-        -------
-        Measurement
-        """
-        from scipy.special import ndtri, stdtrit
-
-        from embedtopics.inference import Measurement
-
-        gold = None if gold is None else align_values(gold, self.corpus, "gold")
-        rows = np.flatnonzero(~np.isnan(self.values))
-        values = self.values[rows]
-        data = self.corpus.metadata.iloc[rows]
-        options: dict[str, Any] = {"name": name, "data": data, "kind": "number"}
-        for key, value in {"units": units, "strata": strata, "probability": probability}.items():
-            if isinstance(value, str):
-                options[key] = data[value]
-            elif value is not None:
-                options[key] = np.asarray(align_values(value, self.corpus, key))[rows]
-
-        # With gold positions, ours are predictions of them.
-        if gold is not None:
-            return Measurement(np.asarray(gold)[rows], values, sampling=sampling, **options)
-
-        # Without, ours are the truth, up to the choice of the seeds. `regress` takes the draws as
-        # normal; few seeds call for Student's t, whose 95 % interval is wider.
-        draws = np.full((len(rows), 2), np.nan)
-        if self.df > 0:
-            draws = self.draws[rows]
-        wider = stdtrit(max(self.df, 1), 0.975) / ndtri(0.975)
-        draws = values[:, None] + wider * (draws - values[:, None])
-        measurement = Measurement(values, values, sampling="random", **options)
-        return measurement.with_draws(draws)
-
-
-def _standardized(values: Float64Array) -> Float64Array:
-    """Scale values to a mean of 0 and a standard deviation of 1."""
-    return np.asarray((values - values.mean()) / values.std())

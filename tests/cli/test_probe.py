@@ -9,6 +9,7 @@ import pytest
 from embedtopics import probing
 from tests.cli.running import refused, run
 from tests.encoders.conftest import WORDS
+from tests.probing.made import rows_of
 
 NOUNS = "cat dog mat park river stone light sound".split()
 VERBS = "sat ran".split()
@@ -53,7 +54,10 @@ def test_prints_and_writes_what_the_functions_return(tiny_bert, files, tmp_path)
     expected = scores.to_frame().merge(
         found, on=["what", "layer", "metric"], suffixes=("", "_read")
     )
-    assert len(expected) == len(scores) and set(found["what"]) >= {"random model", "majority"}
+    assert len(expected) == len(scores.to_frame()) and set(found["what"]) >= {
+        "random model",
+        "majority",
+    }
     np.testing.assert_allclose(expected["value_read"], expected["value"], rtol=1e-6)
     about = json.loads((out / "settings.json").read_text("utf-8"))
     assert about["fingerprint"] == states.fingerprint
@@ -66,7 +70,7 @@ def test_prints_and_writes_what_the_functions_return(tiny_bert, files, tmp_path)
     chosen = scores.chosen()
     shown = f"{chosen.value:.3f} ({chosen.low:.3f} to {chosen.high:.3f})"
     assert f"selected on dev: layer {chosen.layer}, {shown}" in done.stdout
-    for score in scores.of(what="probe", metric="accuracy"):
+    for score in rows_of(scores, what="probe", metric="accuracy"):
         assert f"{score.value:.3f}  {score.low:.3f} to {score.high:.3f}" in done.stdout
     for name in ("majority", "word type", "selectivity", "random"):
         assert name in done.stdout

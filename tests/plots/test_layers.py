@@ -4,16 +4,18 @@ import numpy as np
 import pytest
 
 from embedtopics import plots
-from embedtopics.probing._rows import GeometryScore, ProbeScore
-from embedtopics.probing.results import (
-    Contextualization,
-    LayerScores,
-    ScalarMix,
-)
+from embedtopics.probing._tables import LAYER_MEASURES, PROBE_SCORES, make_table
+from embedtopics.probing.results import Contextualization, LayerScores, ScalarMix
 from tests.factories import refuses
+from tests.probing.made import rows_of
 
 HOSTILE = "<b onclick=x>$x$</b>"
 NAN = float("nan")
+
+
+def score(what, layer, metric, value, low=NAN, high=NAN, n=1234):
+    row = {"what": what, "layer": layer, "metric": metric, "value": value}
+    return row | {"low": low, "high": high, "n": n}
 
 
 def scores(task="upos", n=5, *, seed=0, extra=(), **more):
@@ -25,17 +27,18 @@ def scores(task="upos", n=5, *, seed=0, extra=(), **more):
     ):  # fmt: skip
         for layer in range(n):
             value = float(rng.uniform(0.3, 0.9))
-            made.append(ProbeScore(what, layer, metric, value, value - 0.02, value + 0.03, 1234))
+            made.append(score(what, layer, metric, value, value - 0.02, value + 0.03))
     made += [
-        ProbeScore("majority", None, "accuracy", 0.2, NAN, NAN, 1234),
-        ProbeScore("word type", None, "accuracy", 0.7, 0.68, 0.72, 1234),
-        ProbeScore("random model", None, "accuracy", 0.6, 0.58, 0.62, 1234),
-        ProbeScore("embedding layer", 0, "accuracy", 0.65, 0.6, 0.7, 1234),
+        score("majority", None, "accuracy", 0.2),
+        score("word type", None, "accuracy", 0.7, 0.68, 0.72),
+        score("random model", None, "accuracy", 0.6, 0.58, 0.62),
+        score("embedding layer", 0, "accuracy", 0.65, 0.6, 0.7),
         *extra,
     ]
     weights = rng.dirichlet(np.ones(n), size=3)
+    table = make_table([{"task": task, **row} for row in made], PROBE_SCORES)
     return LayerScores(
-        tuple(made), task=task, encoder="made", labels=("A", "B"), n_train=900, n_dev=100,
+        table=table, task=task, encoder="made", labels=("A", "B"), n_train=900, n_dev=100,
         n_test=1234,
         **{"mix": ScalarMix(tuple(range(n)), weights, np.ones(3)), **more},
     )  # fmt: skip
@@ -49,9 +52,9 @@ def test_curves_hold_the_scores_and_bands_their_intervals():
     found = scores()
     figure = plots.layers(found)
     curve, strip = named(figure, "probe")
-    own = found.of(what="probe", metric="accuracy")
+    own = rows_of(found, what="probe", metric="accuracy")
     assert list(curve.x) == [s.layer for s in own] and list(curve.y) == [s.value for s in own]
-    chosen = found.of(what="probe", metric="selectivity")
+    chosen = rows_of(found, what="probe", metric="selectivity")
     assert list(strip.y) == [s.value for s in chosen] and strip.yaxis != curve.yaxis
     band = next(t for t in figure.data if t.name == "probe" and t.fill == "toself")
     assert list(band.y) == [*(s.low for s in own), *(s.high for s in own[::-1])]
@@ -73,8 +76,8 @@ def test_baselines_are_levels_with_their_bands_and_their_figures_beside_them():
 
 
 def test_a_baseline_of_all_layers_is_a_curve():
-    extra = tuple(ProbeScore("random model", i, "macro F1", 0.1 * i, NAN, NAN, 9) for i in range(4))
-    extra += (ProbeScore("probe", 0, "macro F1", 0.5, NAN, NAN, 9),)
+    extra = [score("random model", i, "macro F1", 0.1 * i, n=9) for i in range(4)]
+    extra.append(score("probe", 0, "macro F1", 0.5, n=9))
     (line,) = named(plots.layers(scores(extra=extra), metric="macro F1"), "random model")
     assert list(line.x) == [0, 1, 2, 3] and "markers" in line.mode
 
@@ -84,14 +87,14 @@ def test_the_best_layer_is_ringed_where_fewer_is_better_too(metric, pick):
     found = scores(n=7)
     figure = plots.layers(found, metric=metric)
     (ring,) = [t for t in figure.data if t.name == "best layer"]
-    best = pick(found.of(what="probe", metric=metric), key=lambda s: s.value)
+    best = pick(rows_of(found, what="probe", metric=metric), key=lambda s: s.value)
     assert (ring.x[0], ring.y[0]) == (best.layer, best.value)
     said = f"layer {best.layer}: {best.value:.3f}"
     assert said in [note.text for note in figure.layout.annotations]
 
 
 def test_of_equal_layers_the_lowest_is_the_best():
-    same = tuple(ProbeScore("probe", i, "macro F1", 0.5, NAN, NAN, 9) for i in (1, 2, 3))
+    same = [score("probe", i, "macro F1", 0.5, n=9) for i in (1, 2, 3)]
     figure = plots.layers(scores(extra=same), metric="macro F1")
     assert [t.x[0] for t in figure.data if t.name == "best layer"] == [1]
     with refuses("metric"):
@@ -119,11 +122,9 @@ def test_names_beside_lines_do_not_touch():
 
 def test_scores_that_are_no_numbers_are_gaps():
     found = scores()
-    broken = [
-        dataclasses.replace(s, value=NAN, low=NAN, high=NAN) if s.layer in (1, 3) else s
-        for s in found
-    ]
-    figure = plots.layers(dataclasses.replace(found, rows=tuple(broken)))
+    broken = found.to_frame()
+    broken.loc[broken["layer"].isin([1, 3]), ["value", "low", "high"]] = NAN
+    figure = plots.layers(dataclasses.replace(found, table=broken))
     curve = named(figure, "probe")[0]
     assert [value is None for value in curve.y] == [False, True, False, True, False]
     assert (
@@ -137,9 +138,10 @@ def geometry(measures, n=4, **more):
     for measure in measures:
         for layer in range(n):
             value = float(rng.uniform(0, 1))
-            made.append(GeometryScore(measure, layer, value, value - 0.1, value + 0.1, 77))
+            row = {"measure": measure, "layer": layer, "value": value}
+            made.append(row | {"low": value - 0.1, "high": value + 0.1, "n": 77})
     return Contextualization(
-        **{"encoder": "made", "layers": tuple(range(n)), "rows": tuple(made),
+        **{"encoder": "made", "layers": tuple(range(n)), "table": make_table(made, LAYER_MEASURES),
            "words": ("bat", "play"), "n_uses": np.array([30, 20], np.int32),
            **more}
     )  # fmt: skip
@@ -159,15 +161,15 @@ def test_contextualization_draws_each_measure_with_its_interval():
     figure = plots.contextualization(found)
     for measure, (name, axis) in MEASURES.items():
         (line,) = [t for t in named(figure, name) if t.yaxis == axis]
-        assert list(line.y) == [s.value for s in found.of(measure=measure)]
+        assert list(line.y) == [s.value for s in rows_of(found, measure=measure)]
         (band,) = [t for t in figure.data if t.fill and t.name == name and t.yaxis == axis]
-        own = found.of(measure=measure)
+        own = rows_of(found, measure=measure)
         assert list(band.y) == [*(s.low for s in own), *(s.high for s in own[::-1])]
     assert "2 words, 50 uses" in figure.layout.annotations[0].text
 
 
 def test_names_of_tasks_encoders_and_kinds_are_no_markup():
-    extra = (ProbeScore(HOSTILE, None, "accuracy", 0.5, NAN, NAN, 3),)
+    extra = [score(HOSTILE, None, "accuracy", 0.5, n=3)]
     found = dataclasses.replace(scores(HOSTILE, extra=extra), encoder=HOSTILE)
     for figure in (
         plots.layers(found),

@@ -6,7 +6,6 @@ import pytest
 from embedtopics import plots, probing
 from embedtopics.plots._colors import NOISE_COLOR, PALETTE
 from embedtopics.plots._word_map import marked
-from embedtopics.probing.words.results import WordUse
 from tests.factories import refuses
 from tests.probing.made import random_states
 
@@ -16,10 +15,6 @@ HOSTILE = "<script>alert(1)</script> bat & $x$ %{x} <b>bold</b>"
 
 def states_of(texts=TEXTS, n_layers=3, **more):
     return random_states(texts, n_layers=n_layers, **more)
-
-
-def use_of(sentence, begin, end):
-    return WordUse(0, 0, 0, sentence[begin:end], (begin, end), sentence, begin)
 
 
 def points(figure, panel):
@@ -87,12 +82,12 @@ def test_corpus_text_is_no_markup(paths):
 def test_a_long_sentence_is_shown_around_its_word():
     sentence = "early words " * 30 + "the bat, again" + " late words" * 30
     begin = sentence.index("bat")
-    lines = marked(use_of(sentence, begin, begin + 3), 100)
+    lines = marked(sentence, (begin, begin + 3), 100)
     whole = " ".join(lines)
     assert "the <b>bat</b>, again" in whole and whole.startswith("…") and whole.endswith("…")
     assert len(whole.replace("<b>", "").replace("</b>", "")) <= 102
-    assert marked(use_of("bat", 0, 3), 10) == ["<b>bat</b>"]
-    assert marked(use_of("  a\n bat\x00s", 5, 8), 50) == ["a <b>bat</b>s"]
+    assert marked("bat", (0, 3), 10) == ["<b>bat</b>"]
+    assert marked("  a\n bat\x00s", (5, 8), 50) == ["a <b>bat</b>s"]
 
 
 def test_paths_go_through_the_joint_plane_with_a_bead_a_layer():

@@ -50,3 +50,11 @@ def reordered(states, order=None):
     rows = np.concatenate([np.arange(len(states))[states.rows_of(text)] for text in order])
     texts = [states.texts[text] for text in order]
     return made_states(texts, [layer[rows] for layer in states.vectors]), order
+
+
+def rows_of(result, **conditions):
+    """The rows of a result's table with some values, one tuple with named fields a row."""
+    table = result.to_frame()
+    for name, value in conditions.items():
+        table = table[table[name] == value]
+    return list(table.itertuples(index=False))

@@ -4,7 +4,7 @@ import numpy as np
 
 from embedtopics import probing
 from embedtopics.probing import _contextualization
-from tests.probing.made import made_states, random_states, reordered, unit
+from tests.probing.made import made_states, random_states, reordered, rows_of, unit
 
 WORDS = "alpha beta gamma delta epsilon".split()
 
@@ -41,13 +41,13 @@ def test_figures_are_those_of_the_definitions():
     assert found.words == tuple(sorted(WORDS))
     for layer in range(3):
         mean, anisotropy, within = brute(states, layer)
-        value = {m: found.of(measure=m)[layer].value for m in {s.measure for s in found}}
+        value = {s.measure: s.value for s in rows_of(found, layer=layer)}
         expected = {"self-similarity": mean, "intra-sentence similarity": within}
         for measure, truth in expected.items():
             assert abs(value[measure] - truth) < 1e-12
             assert abs(value[f"corrected {measure}"] - (truth - anisotropy)) < 1e-12
         assert abs(value["anisotropy"] - anisotropy) < 1e-12
-    for score in found:
+    for score in rows_of(found):
         assert score.low < score.value < score.high or score.measure == "anisotropy"
 
 
@@ -59,7 +59,7 @@ def test_static_vectors_have_no_context_and_random_ones_nothing_but():
     own = np.array([static.setdefault(w, rng.normal(size=30)) for w in words])
     states = made_states(texts, [own, rng.normal(size=own.shape)])
     found = probing.contextualization(states)
-    value = {m: [s.value for s in found.of(measure=m)] for m in {s.measure for s in found}}
+    value = {m: rows["value"].tolist() for m, rows in found.to_frame().groupby("measure")}
     assert abs(value["self-similarity"][0] - 1) < 1e-9
     assert abs(value["corrected self-similarity"][1]) < 0.02
 
@@ -82,7 +82,7 @@ def test_draws_do_not_depend_on_the_order_of_the_texts(monkeypatch):
     other, _ = reordered(states)
     one, two = (probing.contextualization(one, random_state=5) for one in (states, other))
     assert one.words == two.words and len(one.words) == 3
-    for a, b in zip(one, two, strict=True):
+    for a, b in zip(rows_of(one), rows_of(two), strict=True):
         np.testing.assert_allclose([a.value, a.low, a.high], [b.value, b.low, b.high], atol=1e-12)
-    assert one.of(measure="intra-sentence similarity")[0].n == 7
+    assert rows_of(one, measure="intra-sentence similarity")[0].n == 7
     assert "3 of 5 words" in one.decisions[-1].message

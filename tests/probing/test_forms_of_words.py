@@ -10,7 +10,7 @@ from embedtopics.probing import hidden_states, probe
 from embedtopics.probing._extract import forms_of
 from embedtopics.probing.probes._scores import control_target
 from embedtopics.probing.probes._units import label_units
-from tests.probing.made import made_states
+from tests.probing.made import made_states, rows_of
 
 WORDS = ["Cat", "cat", "CAFÉ", "cafe", "dog", "ﬁre", "fire"]
 
@@ -57,7 +57,7 @@ def test_the_baseline_and_the_control_know_a_word_in_capitals(tiny_bert, tmp_pat
     drawn = control_target(units.types, counts, 0)
     assert all(len(set(drawn[np.array(units.types) == one].tolist())) == 1 for one in tags)
     scores = probe(states, labels, control=True, show_progress=False)
-    assert scores.of(what="word type", metric="accuracy")[0].value == 1.0
+    assert rows_of(scores, what="word type", metric="accuracy")[0].value == 1.0
 
     # A folder without forms, as before they were recorded, gets them from the tokenizer.
     about = tmp_path / "states" / "about.json"

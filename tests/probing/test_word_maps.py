@@ -23,10 +23,11 @@ def units(states, layer, rows):
 
 def test_the_uses_are_found_in_the_order_of_the_texts_whatever_their_capitals():
     found = probing.word_map(states_of(), "bat")
-    assert [use.word for use in found.uses] == ["bat", "Bat", "bat", "bat", "BAT", "bat"]
-    assert [use.text for use in found.uses] == [0, 1, 2, 2, 4, 5]
-    assert all(use.parts[1] == use.word for use in found.uses)
-    assert found.uses[2].sentence == "bat and bat" and found.uses[3].start == 8
+    assert found.uses["word"].tolist() == ["bat", "Bat", "bat", "bat", "BAT", "bat"]
+    assert found.uses["text"].tolist() == [0, 1, 2, 2, 4, 5]
+    for use in found.uses.itertuples():
+        assert use.sentence[use.offset : use.offset + use.end - use.start] == use.word
+    assert found.uses["sentence"][2] == "bat and bat" and found.uses["offset"][3] == 8
     both = probing.word_map(states_of(), ["bat", "ball"])
     assert len(both) == 7 and both.word == "bat, ball"
 
@@ -35,7 +36,7 @@ def test_each_layer_is_projected_on_its_principal_components():
     states = states_of()
     found = probing.word_map(states, "bat")
     for place, layer in enumerate(found.layers):
-        vectors = units(states, layer, [use.row for use in found.uses])
+        vectors = units(states, layer, found.uses["row"])
         centred = vectors - vectors.mean(axis=0)
         _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
         expected = centred @ axes[:2].T
@@ -52,7 +53,7 @@ def test_each_layer_is_projected_on_its_principal_components():
 def test_the_joint_plane_is_that_of_all_layers_less_their_means():
     states = states_of()
     found = probing.word_map(states, "bat")
-    parts = [units(states, layer, [use.row for use in found.uses]) for layer in found.layers]
+    parts = [units(states, layer, found.uses["row"]) for layer in found.layers]
     stacked = np.concatenate([one - one.mean(axis=0) for one in parts])
     axes = np.linalg.svd(stacked, full_matrices=False)[2]
     expected = stacked @ axes[:2].T
@@ -79,8 +80,8 @@ def test_the_order_of_the_texts_changes_no_bit():
     states = states_of()
     moved, _ = reordered(states, [4, 2, 0, 5, 1, 3])
     first, second = (probing.word_map(each, "bat") for each in (states, moved))
-    places = [(use.sentence, use.start) for use in second.uses]
-    same = [places.index((use.sentence, use.start)) for use in first.uses]
+    places = [(use.sentence, use.offset) for use in second.uses.itertuples()]
+    same = [places.index((use.sentence, use.offset)) for use in first.uses.itertuples()]
     assert np.array_equal(first.coordinates, second.coordinates[:, same])
     assert np.array_equal(first.joint, second.joint[:, same])
 
@@ -93,13 +94,13 @@ def test_a_sample_is_that_of_the_texts_and_is_recorded(monkeypatch):
     assert len(found) == 7 and found.decisions[0].name == "sampled"
     back = random_states(texts[::-1], seed=1)
     again = probing.word_map(back, "bat")
-    assert {u.sentence for u in again.uses} == {u.sentence for u in found.uses}
+    assert set(again.uses["sentence"]) == set(found.uses["sentence"])
 
 
 def test_missing_uses_are_left_out_and_counted():
     states = random_states(["bat one", "bat two", "bat three"], missing=(2,))
     found = probing.word_map(states, "bat")
-    assert [use.text for use in found.uses] == [0, 2]
+    assert found.uses["text"].tolist() == [0, 2]
     (decision,) = found.decisions
     assert decision.name == "missing" and decision.value == 1
     with refuses("word"):

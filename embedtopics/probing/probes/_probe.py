@@ -15,7 +15,7 @@ from embedtopics._utils.checks import resolve_seed
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import difference_of
 from embedtopics.probing._layers import Layers, check_states, layer_numbers
-from embedtopics.probing._rows import ProbeScore
+from embedtopics.probing._tables import PROBE_SCORES, make_table
 from embedtopics.probing.probes._fit import Features, Fit, fit, log_probabilities, run_side_by_side
 from embedtopics.probing.probes._scores import (
     Answers,
@@ -111,7 +111,7 @@ def probe(
     >>> states = et.probing.hidden_states("all-MiniLM-L6-v2", sentences, layers=[0, 3])
     >>> tags = [["NOUN", "VERB"] for _ in sentences]
     >>> scores = et.probing.probe(states, tags)
-    >>> scores.best().value
+    >>> scores.best()["value"]
     1.0
     """
     check_states(states)
@@ -161,7 +161,7 @@ def probe(
         task=units.name,
         encoder=states.encoder,
         labels=units.classes,
-        rows=tuple(scores),
+        table=make_table([{"task": units.name, **row} for row in scores], PROBE_SCORES),
         n_train=len(units.of(TRAIN)),
         n_dev=len(units.of(DEV)),
         n_test=len(units.of(TEST)),
@@ -227,7 +227,7 @@ def _train(source: ProbedVectors, units: Units, targets: Int64Array, seed: int) 
     return _Trained(source, answers, fitted)
 
 
-def _scores(answers: Sequence[Answers], units: Units, seed: int) -> list[ProbeScore]:
+def _scores(answers: Sequence[Answers], units: Units, seed: int) -> list[dict[str, Any]]:
     """Return the accuracy and macro F1 of all answers, and the selectivity of probes."""
     estimates = measured(answers, units.group[units.of(TEST)], len(units.classes), seed)
     keys = [(one.what, one.layer) for one in answers]

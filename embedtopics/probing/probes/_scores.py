@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from embedtopics.evaluation._bootstrap import estimate, resampled_sums
 from embedtopics.evaluation.results import Estimate
-from embedtopics.probing._rows import ProbeScore
 from embedtopics.probing._tasks import content_digest
 from embedtopics.probing.probes._fit import (
     Features,
@@ -76,9 +75,17 @@ def measured(
     return estimates
 
 
-def score(what: str, layer: int | None, metric: str, figure: Estimate) -> ProbeScore:
-    """Return an estimate as a score."""
-    return ProbeScore(what, layer, metric, figure.value, figure.low, figure.high, figure.n)
+def score(what: str, layer: int | None, metric: str, figure: Estimate) -> dict[str, Any]:
+    """Return an estimate as a row of the table of scores."""
+    return {
+        "what": what,
+        "layer": layer,
+        "metric": metric,
+        "value": figure.value,
+        "low": figure.low,
+        "high": figure.high,
+        "n": figure.n,
+    }
 
 
 def mean_per_unit(values: npt.ArrayLike, group: Int64Array, seed: int) -> Estimate:
@@ -181,7 +188,7 @@ def measure_mix(
 
 def code_lengths(
     source: ProbedVectors, units: Units, target: Int64Array, seed: int
-) -> list[ProbeScore]:
+) -> list[dict[str, Any]]:
     """Return bits per label and compression, for each task (Voita and Titov 2020, equation 3)."""
     train, dev = units.of(TRAIN), units.of(DEV)
     uniform = np.log2(len(units.classes))

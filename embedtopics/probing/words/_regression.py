@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from embedtopics.inference._design import Design, make_design, parse_covariates
 from embedtopics.probing._extract import hidden_states
 from embedtopics.probing._layers import Layers, blocks, layer_numbers, lengths_of, open_space
 from embedtopics.probing._plan import word_spans
+from embedtopics.probing._tables import USE_EFFECTS, make_table
 from embedtopics.probing.results import HiddenStates
 from embedtopics.probing.words._uses import (
     by_text,
@@ -28,10 +28,10 @@ from embedtopics.probing.words._uses import (
     rows_of_word,
     similar_words,
     types_of,
-    use_at,
+    uses_at,
     word_key,
 )
-from embedtopics.probing.words.results import UseEffect, UseRegression, WordFit
+from embedtopics.probing.words.results import UseRegression, WordFit
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array, RandomState
 
 LAYERS = "last 2"
@@ -173,7 +173,7 @@ def regress_uses(
         labels = _units_of(table[units], documents)
 
     vectors, vocabulary, word_vectors = _vectors(states, numbers, every)
-    effects = []
+    effects: list[dict[str, Any]] = []
     fits = []
     decisions = dict.fromkeys(states.decisions)
     bases: dict[str, str] = {}
@@ -199,13 +199,22 @@ def regress_uses(
 
         for term, level, contrasts in _effects(design):
             norm, low, high, p = _measure(fit, contrasts, n_permutations, seed)
-            n_units = len(fit.starts)
-            effects.append(UseEffect(name, term, level, norm, low, high, p, p, len(rows), n_units))
+            effect = {
+                "word": name,
+                "term": term,
+                "level": level,
+                "norm": norm,
+                "low": low,
+                "high": high,
+                "p": p,
+                "n": len(rows),
+                "n_units": len(fit.starts),
+            }
+            effects.append(effect)
 
-        uses = tuple(use_at(states, row) for row in rows.tolist())
-        fits.append(WordFit(name, uses, outcome, fit.coefficients, design))
+        fits.append(WordFit(name, uses_at(states, rows), outcome, fit.coefficients, design))
     return UseRegression(
-        rows=_with_q(effects),
+        table=_with_q(effects),
         decisions=tuple(decisions),
         formula=formula,
         units=units or "document",
@@ -447,11 +456,10 @@ def _permuted(
     return float((1 + n_larger) / (1 + n_permutations))
 
 
-def _with_q(effects: Sequence[UseEffect]) -> tuple[UseEffect, ...]:
+def _with_q(effects: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Add the false discovery rate (Benjamini and Hochberg 1995) over the words of each effect."""
     from scipy.stats import false_discovery_control
 
-    p = pd.Series([effect.p for effect in effects])
-    of_effect = p.groupby([[one.term for one in effects], [one.level for one in effects]])
-    rates = of_effect.transform(false_discovery_control)
-    return tuple(replace(one, q=rate) for one, rate in zip(effects, rates.tolist(), strict=True))
+    table = make_table([{**effect, "q": np.nan} for effect in effects], USE_EFFECTS)
+    table["q"] = table.groupby(["term", "level"])["p"].transform(false_discovery_control)
+    return table

@@ -20,9 +20,9 @@ from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.evaluation._labels import silhouettes
 from embedtopics.probing._layers import Space, blocks, check_states, open_space
-from embedtopics.probing._rows import GeometryScore
+from embedtopics.probing._tables import LAYER_MEASURES, WORD_USES, make_table
 from embedtopics.probing.results import HiddenStates
-from embedtopics.probing.words.results import SenseSeparation, WordMap, WordNeighbors, WordUse
+from embedtopics.probing.words.results import SenseSeparation, WordMap, WordNeighbors
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
 from embedtopics.results import Decision, counted
 
@@ -107,7 +107,12 @@ def _find_use(states: HiddenStates, word: str, in_text: Any, occurrence: Any) ->
     return int(rows[number])
 
 
-def use_at(states: HiddenStates, row: int) -> WordUse:
+def uses_at(states: HiddenStates, rows: Iterable[int]) -> pd.DataFrame:
+    """Return uses of words with their sentences, a row each, with the columns of `WORD_USES`."""
+    return make_table([_use_at(states, int(row)) for row in rows], WORD_USES)
+
+
+def _use_at(states: HiddenStates, row: int) -> dict[str, Any]:
     """Return a use of a word with its sentence, which ends where the next of the text begins."""
     text = int(states.of_text[row])
     whole = states.texts[text]
@@ -120,17 +125,25 @@ def use_at(states: HiddenStates, row: int) -> WordUse:
     start, stop = min(start, begin), max(stop, end)
     sentence = whole[start:stop]
     start += len(sentence) - len(sentence.lstrip())
-    position, word = int(states.position[row]), states.words[row]
-    return WordUse(int(row), text, position, word, (begin, end), sentence.strip(), begin - start)
+    return {
+        "row": row,
+        "text": text,
+        "position": int(states.position[row]),
+        "word": states.words[row],
+        "start": begin,
+        "end": end,
+        "sentence": sentence.strip(),
+        "offset": begin - start,
+    }
 
 
 def _listed(states: HiddenStates, rows: Int64Array) -> str:
     """Return uses with text, position and sentence, for a message."""
     shown = []
     for number, row in enumerate(rows[:LISTED].tolist()):
-        use = use_at(states, row)
-        place = f"text {use.text}, position {use.position}"
-        shown.append(f"{number} ({place}: {excerpt(use.sentence, 70)!r})")
+        use = _use_at(states, row)
+        place = f"text {use['text']}, position {use['position']}"
+        shown.append(f"{number} ({place}: {excerpt(use['sentence'], 70)!r})")
     more = [f"and {len(rows) - LISTED} more"] if len(rows) > LISTED else []
     return ", ".join(shown + more)
 
@@ -215,8 +228,8 @@ def word_neighbors(
         allowed &= is_word if among == "same word" else ~is_word
     rows, similarities = _nearest(states, space, row, allowed, k)
     return WordNeighbors(
-        query=use_at(states, row),
-        uses=tuple(use_at(states, one) for one in rows.tolist()),
+        query=uses_at(states, [row]).iloc[0],
+        uses=uses_at(states, rows),
         similarities=similarities,
         layer=space.layer,
         encoder=states.encoder,
@@ -301,7 +314,7 @@ def word_map(states: HiddenStates, word: str | Sequence[str]) -> WordMap:
     back = np.argsort(order)
     return WordMap(
         word=", ".join(words),
-        uses=tuple(use_at(states, row) for row in rows.tolist()),
+        uses=uses_at(states, rows),
         n_texts=len(states.texts),
         layers=states.layers,
         coordinates=coordinates[:, back],
@@ -445,13 +458,21 @@ def sense_separation(states: HiddenStates, word: str, labels: Sequence[str]) -> 
     drawn = sums[:, :-1] / sums[:, -1:]
     least = np.array([-1.0 if measure == "silhouette" else 0.0 for measure, _ in columns])
     low, high = bounded_interval(drawn[0], drawn[1:], n_texts, bounds=(least, 1.0))
+    scores = [
+        {
+            "measure": measure,
+            "layer": layer,
+            "value": drawn[0, i],
+            "low": low[i],
+            "high": high[i],
+            "n": len(uses),
+        }
+        for i, (measure, layer) in enumerate(columns)
+    ]
     return SenseSeparation(
+        table=make_table(scores, LAYER_MEASURES),
         encoder=states.encoder,
         word=word_key(word.strip()),
-        rows=tuple(
-            GeometryScore(*one, float(drawn[0, i]), float(low[i]), float(high[i]), len(uses))
-            for i, one in enumerate(columns)
-        ),
         decisions=(*states.decisions, *decisions),
     )
 

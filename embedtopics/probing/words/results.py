@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,52 +10,13 @@ import numpy as np
 import pandas as pd
 
 from embedtopics._utils.checks import is_number
-from embedtopics._utils.display import Displayed
+from embedtopics._utils.display import SCORE_ROWS, Displayed
 from embedtopics.errors import InputError
-from embedtopics.evaluation.results import ScoreTable
-from embedtopics.probing._rows import GeometryScore
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray
 from embedtopics.results import Decision
 
-
-@dataclass(frozen=True)
-class WordUse:
-    """One use of a word.
-
-    Parameters
-    ----------
-    row, text, position : int
-        Row of the hidden states, text, and place among the units of the text.
-    word : str
-        As written in the text.
-    span : tuple of int
-        First character in the text, and the position after the last.
-    sentence : str
-    start : int
-        First character of the word in `sentence`.
-    """
-
-    row: int
-    text: int
-    position: int
-    word: str
-    span: tuple[int, int]
-    sentence: str
-    start: int
-
-    @property
-    def parts(self) -> tuple[str, str, str]:
-        """The sentence before the word, the word, and the sentence after it."""
-        end = self.start + self.span[1] - self.span[0]
-        return self.sentence[: self.start], self.sentence[self.start : end], self.sentence[end:]
-
-
 CANDIDATES = 200
 """Words nearest to a predicted vector that are compared with another."""
-
-
-def _columns_of(uses: Sequence[WordUse], *names: str) -> dict[str, list[object]]:
-    return {name: [getattr(use, name) for use in uses] for name in names}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,9 +25,12 @@ class WordNeighbors(Displayed):
 
     Parameters
     ----------
-    query : WordUse
-    uses : tuple of WordUse
-        Nearest first.
+    query : Series
+        The use whose neighbors these are; its fields are the columns of `uses`.
+    uses : DataFrame
+        A row for each neighbor, nearest first: row of the hidden states, text, position among the
+        units of the text, word as written, its start and end in the text, sentence, and offset of
+        the word in the sentence.
     similarities : float64 ndarray of shape (n_neighbors,)
         Cosines.
     layer : int
@@ -74,15 +38,15 @@ class WordNeighbors(Displayed):
     decisions : tuple of Decision
     """
 
-    query: WordUse
-    uses: tuple[WordUse, ...]
+    query: pd.Series
+    uses: pd.DataFrame
     similarities: Float64Array
     layer: int
     encoder: str
     decisions: tuple[Decision, ...] = ()
 
     def _summary(self) -> str:
-        return f"{len(self.uses)} nearest to {self.query.word!r}, layer {self.layer}"
+        return f"{len(self.uses)} nearest to {self.query['word']!r}, layer {self.layer}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per neighbor.
@@ -90,38 +54,45 @@ class WordNeighbors(Displayed):
         Columns rank, word, similarity, text, position, start and end of the word in its text, and
         sentence.
         """
-        columns = {
-            "rank": np.arange(1, len(self.uses) + 1),
-            **_columns_of(self.uses, "word"),
-            "similarity": self.similarities,
-            **_columns_of(self.uses, "text", "position"),
-            "start": [use.span[0] for use in self.uses],
-            "end": [use.span[1] for use in self.uses],
-            **_columns_of(self.uses, "sentence"),
-        }
-        return pd.DataFrame(columns)
+        frame = self.uses[["word", "text", "position", "start", "end", "sentence"]].copy()
+        frame.insert(0, "rank", np.arange(1, len(frame) + 1))
+        frame.insert(2, "similarity", self.similarities)
+        return frame
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class SenseSeparation(ScoreTable[GeometryScore]):
+class SenseSeparation(Displayed):
     """How well each layer separates labelled senses.
 
     Parameters
     ----------
-    rows : tuple of GeometryScore
-        "majority", a baseline without a layer, then "1-NN accuracy" and "silhouette" of each layer,
-        with intervals over texts.
-    decisions : tuple of Decision
+    table : DataFrame
+        The scores, see `to_frame`.
     encoder, word : str
+    decisions : tuple of Decision
     """
 
+    table: pd.DataFrame
     encoder: str
     word: str
+    decisions: tuple[Decision, ...] = ()
 
-    row_type = GeometryScore
+    _n_rows_displayed = SCORE_ROWS
 
     def _summary(self) -> str:
-        return f"{self.word!r}: {len(self)} scores, {self.encoder}"
+        return f"{self.word!r}: {len(self.table)} scores, {self.encoder}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per score.
+
+        Returns
+        -------
+        DataFrame
+            Columns measure: "majority", a baseline without a layer, then "1-NN accuracy" and
+            "silhouette" of each layer; layer; value, low and high, the score and its 95 % interval
+            over texts; n, the uses.
+        """
+        return self.table.copy()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,8 +103,8 @@ class WordMap(Displayed):
     ----------
     word : str
         Several words are joined by commas.
-    uses : tuple of WordUse
-        In the order of the texts.
+    uses : DataFrame
+        A row for each use, in the order of the texts, with the columns of `WordNeighbors.uses`.
     n_texts : int
         Texts of the hidden states.
     layers : tuple of int
@@ -152,7 +123,7 @@ class WordMap(Displayed):
     """
 
     word: str
-    uses: tuple[WordUse, ...]
+    uses: pd.DataFrame
     n_texts: int
     layers: tuple[int, ...]
     coordinates: Float64Array
@@ -178,42 +149,10 @@ class WordMap(Displayed):
             "use": np.tile(np.arange(n_uses), n_layers),
             "x": self.coordinates[:, :, 0].ravel(),
             "y": self.coordinates[:, :, 1].ravel(),
-            **_columns_of(self.uses * n_layers, "text", "word", "sentence"),
         }
+        for name in ("text", "word", "sentence"):
+            columns[name] = np.tile(self.uses[name].to_numpy(), n_layers)
         return pd.DataFrame(columns)
-
-
-@dataclass(frozen=True)
-class UseEffect:
-    """How far a covariate moves the uses of a word.
-
-    Parameters
-    ----------
-    word, term : str
-        Word, and variable or interaction.
-    level : str
-        The level that is compared with the reference. Without one, `norm` is the root mean square
-        distance of the uses predicted for all values of the variable, or the part of the prediction
-        that only the interaction explains.
-    norm, low, high : float
-        Length of the difference, corrected for the number of uses, and its 95 % interval. Vectors
-        have length one.
-    p, q : float
-        Permutation p-value, and false discovery rate over the words.
-    n, n_units : int
-        Uses, and independent units behind them.
-    """
-
-    word: str
-    term: str
-    level: str
-    norm: float
-    low: float
-    high: float
-    p: float
-    q: float
-    n: int
-    n_units: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +162,8 @@ class WordFit:
     Parameters
     ----------
     word : str
-    uses : tuple of WordUse
+    uses : DataFrame
+        A row for each use, with the columns of `WordNeighbors.uses`.
     vectors : float32 ndarray of shape (n_uses, width)
     coefficients : float64 ndarray of shape (n_columns, width)
     design : Design
@@ -231,7 +171,7 @@ class WordFit:
     """
 
     word: str
-    uses: tuple[WordUse, ...]
+    uses: pd.DataFrame
     vectors: FloatArray
     coefficients: Float64Array
     design: Any
@@ -283,9 +223,9 @@ class UsePrediction(Displayed):
         other.
     similarities : float64 ndarray of shape (n_words,)
         Cosines of the words, or their differences.
-    uses : tuple of WordUse
+    uses : DataFrame
         Uses with such a profile nearest to the vector, or furthest in the direction of the
-        difference.
+        difference, with the columns of `WordNeighbors.uses`.
     """
 
     word: str
@@ -293,7 +233,7 @@ class UsePrediction(Displayed):
     vector: Float64Array
     words: tuple[str, ...]
     similarities: Float64Array
-    uses: tuple[WordUse, ...]
+    uses: pd.DataFrame
 
     @property
     def label(self) -> str:
@@ -305,7 +245,7 @@ class UsePrediction(Displayed):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per rank: word, similarity and passage."""
-        passages = [use.sentence for use in self.uses]
+        passages = self.uses["sentence"].tolist()
         columns = {"word": self.words, "similarity": self.similarities, "passage": passages}
         frame = pd.DataFrame({name: pd.Series(cells) for name, cells in columns.items()})
         return frame.rename_axis("rank").reset_index().assign(rank=lambda one: one["rank"] + 1)
@@ -334,13 +274,13 @@ class UseDifference(Displayed):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class UseRegression(ScoreTable[UseEffect]):
+class UseRegression(Displayed):
     """Regressions of the uses of words on covariates.
 
     Parameters
     ----------
-    rows : tuple of UseEffect
-    decisions : tuple of Decision
+    table : DataFrame
+        The effects, see `to_frame`.
     formula, units, encoder : str
     layers : tuple of int
     fits : tuple of WordFit
@@ -348,8 +288,10 @@ class UseRegression(ScoreTable[UseEffect]):
         Words with five uses or more.
     word_vectors : float32 ndarray of shape (n_words, width)
         The mean vector of the uses of each, of length one.
+    decisions : tuple of Decision
     """
 
+    table: pd.DataFrame
     formula: str
     units: str
     encoder: str
@@ -357,12 +299,29 @@ class UseRegression(ScoreTable[UseEffect]):
     fits: tuple[WordFit, ...]
     vocabulary: tuple[str, ...]
     word_vectors: FloatArray
+    decisions: tuple[Decision, ...] = ()
 
-    row_type = UseEffect
+    _n_rows_displayed = SCORE_ROWS
 
     def _summary(self) -> str:
         words = ", ".join(fit.word for fit in self.fits)
-        return f"{words} ~ {self.formula}: {len(self)} effects, {self.encoder}"
+        return f"{words} ~ {self.formula}: {len(self.table)} effects, {self.encoder}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per effect of a covariate on the uses of a word.
+
+        Returns
+        -------
+        DataFrame
+            Columns word; term, the variable or interaction; level, which is compared with the
+            reference; norm, low and high, the length of the difference, corrected for the number of
+            uses, and its 95 % interval, where vectors have length one; p, by permutation; q, the
+            false discovery rate over the words; n, the uses; n_units, the independent units behind
+            them. Without a level, norm is the root mean square distance of the uses predicted for
+            all values of the variable, or the part of the prediction that only the interaction
+            explains.
+        """
+        return self.table.copy()
 
     def fit_of(self, word: str | None = None) -> WordFit:
         """Return the regression of one word; None if there is only one."""
@@ -438,12 +397,14 @@ class UseRegression(ScoreTable[UseEffect]):
         best = np.argsort(-scores, kind="stable")[:k]
         along = np.where(fit.near(profile), fit.vectors @ vector, -np.inf)
         order = [place for place in np.argsort(-along, kind="stable") if along[place] > -np.inf]
-        uses = {fit.uses[place].sentence: fit.uses[place] for place in reversed(order[: 3 * k])}
+        sentences = fit.uses["sentence"].tolist()
+        place_of_sentence = {sentences[place]: place for place in reversed(order[: 3 * k])}
+        places = list(reversed(place_of_sentence.values()))[:k]
         return UsePrediction(
             word=fit.word,
             profile=dict(profile),
             vector=vector,
             words=tuple(self.vocabulary[place] for place in best),
             similarities=scores[best],
-            uses=tuple(reversed(uses.values()))[:k],
+            uses=fit.uses.iloc[places].reset_index(drop=True),
         )

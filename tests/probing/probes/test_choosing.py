@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from embedtopics import probing
-from embedtopics.probing._rows import ProbeScore
+from embedtopics.probing._tables import PROBE_SCORES, make_table
 from embedtopics.probing.probes._fit import Fit
 from embedtopics.probing.probes._probe import ProbedVectors, _chosen_layer, _Trained
 from embedtopics.probing.probes._units import TEST, label_units
 from embedtopics.probing.results import LayerScores
 from tests.factories import refuses
-from tests.probing.made import random_states
+from tests.probing.made import random_states, rows_of
 from tests.probing.probes.problems import tagged_states
 
 STATES, TAGGED = tagged_states(n_texts=40, signals=(0.0, 1.0, 3.0))
@@ -20,9 +20,18 @@ STATES, TAGGED = tagged_states(n_texts=40, signals=(0.0, 1.0, 3.0))
 
 def scores_of(*figures, **others):
     """Scores of (what, layer, metric, value)."""
-    made = tuple(ProbeScore(*one, float("nan"), float("nan"), 10) for one in figures)
+    made = [
+        {
+            **dict(zip(("what", "layer", "metric", "value"), one, strict=True)),
+            **{"task": "made", "low": float("nan"), "high": float("nan"), "n": 10},
+        }
+        for one in figures
+    ]
+    table = make_table(made, PROBE_SCORES)
     sizes = {"n_train": 10, "n_dev": 10, "n_test": 10}
-    return LayerScores(made, task="made", encoder="made", labels=("A", "B"), **sizes, **others)
+    return LayerScores(
+        table=table, task="made", encoder="made", labels=("A", "B"), **sizes, **others
+    )
 
 
 pytestmark = pytest.mark.usefixtures("few_steps")
@@ -37,17 +46,17 @@ def test_of_equals_the_lowest_layer_is_the_best_and_unknown_figures_are_not():
     nan = float("nan")
     values = {0: nan, 1: 0.5, 2: 0.9, 3: 0.9, 4: nan, 5: 0.5}
     found = scores_of(*(("probe", n, "spearman", v) for n, v in values.items()))
-    assert found.best("spearman").layer == 2
+    assert found.best("spearman")["layer"] == 2
     found = scores_of(*(("probe", n, "bits per label", v) for n, v in values.items()))
-    assert found.best("bits per label").layer == 1
+    assert found.best("bits per label")["layer"] == 1
     with refuses("metric"):
         scores_of(("probe", 0, "uuas", nan)).best("uuas")
 
 
 def test_the_chosen_layer_loses_least_on_the_dev_part(scores):
     assert scores.chosen_layer == 2
-    (expected,) = [one for one in scores.of(what="probe", metric="accuracy") if one.layer == 2]
-    assert scores.chosen() == expected
+    (expected,) = rows_of(scores, what="probe", metric="accuracy", layer=2)
+    assert scores.chosen().to_dict() == expected._asdict()
     made = [
         _Trained(ProbedVectors("", layer, None, is_baseline), (), Fit((), (), np.array([losses])))
         for layer, is_baseline, losses in [
@@ -67,7 +76,7 @@ def test_the_test_part_has_no_say_in_the_layer_chosen(scores):
         flat[row] = "NOUN"  # told by no vector
     other = probing.probe(STATES, flat)
     assert other.chosen_layer == scores.chosen_layer == 2
-    assert other.chosen().value < scores.chosen().value
+    assert other.chosen()["value"] < scores.chosen()["value"]
 
 
 def test_what_chose_no_layer_names_none():

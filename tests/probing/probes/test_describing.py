@@ -8,7 +8,7 @@ import pytest
 from embedtopics import probing
 from embedtopics.probing.probes._scores import portions_of
 from embedtopics.probing.probes._units import TRAIN, label_units
-from tests.probing.made import made_states
+from tests.probing.made import made_states, rows_of
 from tests.probing.probes.problems import tagged_states
 
 
@@ -38,10 +38,10 @@ def test_without_any_signal_labels_are_told_by_how_frequent_they_were_so_far():
     for end, following in itertools.pairwise(ends):
         shares = np.bincount(target[:end], minlength=2) / end
         bits += (-np.log2(shares[target[end:following]])).tolist()
-    (found,) = scores.of(what="probe", metric="bits per label")
+    (found,) = rows_of(scores, what="probe", metric="bits per label")
     assert found.value == pytest.approx(np.mean(bits), abs=2e-3)
     assert found.low < found.value < found.high and found.n == 112
-    (shorter,) = scores.of(what="probe", metric="compression")
+    (shorter,) = rows_of(scores, what="probe", metric="compression")
     assert shorter.value == pytest.approx(1 / found.value)
     assert shorter.low == pytest.approx(1 / found.high)
 
@@ -49,9 +49,9 @@ def test_without_any_signal_labels_are_told_by_how_frequent_they_were_so_far():
 def test_layers_with_more_signal_tell_labels_in_fewer_bits_than_controls_take(few_steps):
     states, tags = tagged_states(n_texts=60, signals=(0.0, 3.0))
     scores = probing.probe(states, tags, control=True, description_length=True)
-    none, much = (one.value for one in scores.of(what="probe", metric="bits per label"))
+    none, much = (one.value for one in rows_of(scores, what="probe", metric="bits per label"))
     assert much < 0.8 < none
-    assert scores.best("bits per label").layer == scores.best("compression").layer == 1
-    assert scores.best("compression").value > 2
-    for one in scores.of(what="control", metric="bits per label"):
+    assert scores.best("bits per label")["layer"] == scores.best("compression")["layer"] == 1
+    assert scores.best("compression")["value"] > 2
+    for one in rows_of(scores, what="control", metric="bits per label"):
         assert one.value > 1.2

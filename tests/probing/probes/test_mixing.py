@@ -9,6 +9,7 @@ import torch
 from embedtopics import probing
 from embedtopics.probing.probes import _scores
 from embedtopics.probing.probes._fit import Features, MixModel, TrainingPlan, fit_mix
+from tests.probing.made import rows_of
 from tests.probing.probes.problems import tagged_states
 
 STATES, TAGGED = tagged_states(n_texts=150, signals=(0.0, 0.8, 0.8))
@@ -45,8 +46,8 @@ def test_a_mix_of_a_layer_and_itself_is_the_probe_of_it():
     states, tags = tagged_states(n_texts=150, signals=(0.8, 0.8))
     once = dataclasses.replace(states, vectors=(states.vectors[0],) * 2)
     scores = probing.probe(once, tags, mix=True)
-    [mixed] = scores.of(what="scalar mix", metric="accuracy")
-    assert mixed.value == pytest.approx(scores.of(what="probe")[0].value, abs=0.01)
+    [mixed] = rows_of(scores, what="scalar mix", metric="accuracy")
+    assert mixed.value == pytest.approx(rows_of(scores, what="probe")[0].value, abs=0.01)
 
 
 def test_a_mix_is_trained_to_where_its_slopes_end():

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score
@@ -18,7 +19,7 @@ from embedtopics.probing.probes._scores import (
 from embedtopics.probing.probes._units import DEV, TEST, TRAIN, label_units
 from embedtopics.probing.results import ProbeTask
 from tests.factories import refuses
-from tests.probing.made import made_states, random_states, reordered
+from tests.probing.made import made_states, random_states, reordered, rows_of
 from tests.probing.probes.problems import TAGS, tagged_states
 
 STATES, TAGGED = tagged_states()
@@ -30,8 +31,9 @@ def scores():
 
 
 def value(scores, what, metric, layer=None):
-    (found,) = [one for one in scores.of(what=what, metric=metric) if one.layer == layer]
-    return found.value
+    found = rows_of(scores, what=what, metric=metric)
+    (row,) = [one for one in found if one.layer == layer or (layer is None and pd.isna(one.layer))]
+    return row.value
 
 
 @pytest.mark.parametrize("layer", [0, 1, 2])
@@ -55,13 +57,13 @@ def test_each_layer_is_read_as_well_as_by_the_best_of_scikit_learn(scores, layer
 
 
 def test_more_signal_gives_more_and_a_control_gives_nothing(scores):
-    found = [one.value for one in scores.of(what="probe", metric="accuracy")]
+    found = [one.value for one in rows_of(scores, what="probe", metric="accuracy")]
     assert found[0] < 0.6 < found[1] < found[2] and found[2] > 0.95
-    assert scores.best().layer == 2
+    assert scores.best()["layer"] == 2
     # Vectors do not depend on the word type here, so that nothing can be memorized.
     (types,) = [one.value for one in scores.decisions if one.name == "known_types"]
     assert 0.8 < types < 0.95
-    for one in scores.of(what="control", metric="accuracy"):
+    for one in rows_of(scores, what="control", metric="accuracy"):
         assert one.value < 0.65
     for layer in range(3):
         probe, control = (value(scores, what, "accuracy", layer) for what in ("probe", "control"))
@@ -114,20 +116,21 @@ def test_the_embedding_layer_and_a_random_model_are_baselines(few_steps):
     other = replace(other, texts=STATES.texts, words=STATES.words)
     scores = probing.probe(STATES, TAGGED, layers=[2], baseline=other)
     alone = probing.probe(STATES, TAGGED, layers=0)
-    assert value(scores, "embedding layer", "accuracy", 0) == alone.best().value
-    assert [one.layer for one in scores.of(what="random model", metric="accuracy")] == [2]
+    assert value(scores, "embedding layer", "accuracy", 0) == alone.best()["value"]
+    assert [one.layer for one in rows_of(scores, what="random model", metric="accuracy")] == [2]
     assert value(scores, "random model", "accuracy", 2) < 0.6
     assert value(scores, "probe", "accuracy", 2) > 0.9
     kept = replace(STATES, layers=(1, 2), vectors=STATES.vectors[1:])
     scores = probing.probe(kept, TAGGED, layers=2)
-    assert not scores.of(what="embedding layer")
+    assert not rows_of(scores, what="embedding layer")
 
 
 def test_results_do_not_depend_on_the_order_of_the_texts(few_steps):
     shuffled, order = reordered(STATES)
     tags = [TAGGED[i] for i in order]
-    first = probing.probe(STATES, TAGGED, layers=[1], control=True).rows
-    assert probing.probe(shuffled, tags, layers=[1], control=True).rows == first
+    first = probing.probe(STATES, TAGGED, layers=[1], control=True)
+    again = probing.probe(shuffled, tags, layers=[1], control=True)
+    pd.testing.assert_frame_equal(again.to_frame(), first.to_frame(), check_exact=True)
 
 
 def test_intervals_resample_whole_sentences():
@@ -160,11 +163,13 @@ def test_any_vectors_of_the_units_can_be_probed(few_steps):
     found = probing.probe(STATES, TAGGED, vectors=together, control=True)
     same = probing.probe(STATES, TAGGED, vectors=STATES.layer(2))
     layers = probing.probe(STATES, TAGGED, layers=2)
-    assert same.best(what="combination").value == layers.best().value
-    assert found.best(what="combination").value > 0.95
-    assert {"combination", "word type", "control", "majority"} <= {one.what for one in found}
-    assert found.of(what="combination", metric="selectivity")
-    assert {score.layer for score in found.of(what="embedding layer", metric="accuracy")} == {0}
+    assert same.best(what="combination")["value"] == layers.best()["value"]
+    assert found.best(what="combination")["value"] > 0.95
+    assert {"combination", "word type", "control", "majority"} <= set(found.to_frame()["what"])
+    assert rows_of(found, what="combination", metric="selectivity")
+    assert {score.layer for score in rows_of(found, what="embedding layer", metric="accuracy")} == {
+        0
+    }
 
 
 def test_states_of_whole_texts_are_probed(few_steps):
@@ -175,10 +180,12 @@ def test_states_of_whole_texts_are_probed(few_steps):
     states = made_states([f"text{i}" for i in range(150)], vectors, unit="text")
     tags = ["yes" if one else "no" for one in label]
     scores = probing.probe(states, tags)
-    assert scores.best().value > 0.95
-    assert not scores.of(what="word type")
+    assert scores.best()["value"] > 0.95
+    assert not rows_of(scores, what="word type")
     task = ProbeTask("t", "text", states.texts, tuple((tag,) for tag in tags))
-    assert probing.probe(states, task).rows == scores.rows
+    same = probing.probe(states, task).to_frame().drop(columns="task")
+    expected = scores.to_frame().drop(columns="task")
+    pd.testing.assert_frame_equal(same, expected, check_exact=True)
     with refuses("control"):
         probing.probe(states, tags, control=True)
 

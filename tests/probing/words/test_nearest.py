@@ -21,6 +21,11 @@ def cosines(vectors, row):
     return unit @ unit[row]
 
 
+def in_sentence(use):
+    """The word of a use, cut out of its sentence."""
+    return use["sentence"][use["offset"] :][: use["end"] - use["start"]]
+
+
 @pytest.fixture
 def states():
     return random_states(TEXTS, width=6, seed=3, missing=[7])
@@ -37,36 +42,37 @@ def test_neighbors_are_those_of_all_cosines(states, layer, size, monkeypatch):
     best = sorted(able, key=lambda r: -every[r])[:4]
     np.testing.assert_allclose(found.similarities, every[best], atol=1e-12)
     # Two texts are equal, but their vectors are not.
-    assert [use.row for use in found.uses] == best
-    assert found.query.row == row and found.layer == states.layers[layer]
+    assert found.uses["row"].tolist() == best
+    assert found.query["row"] == row and found.layer == states.layers[layer]
 
 
 def test_neighbors_know_their_sentences_and_spans(states):
     found = probing.word_neighbors(states, "goalkeeper", k=30)
-    assert found.query.sentence == TEXTS[1] and found.query.parts[1] == "goalkeeper"
-    for use in found.uses:
-        begin, end = use.span
-        assert states.texts[use.text][begin:end] == use.word == use.parts[1]
-        assert "".join(use.parts) == use.sentence
+    assert found.query["sentence"] == TEXTS[1]
+    assert in_sentence(found.query) == "goalkeeper"
+    for use in found.uses.itertuples():
+        assert states.texts[use.text][use.start : use.end] == use.word == in_sentence(use._asdict())
+        assert use.sentence in states.texts[use.text]
     frame = found.to_frame()
     assert list(frame["rank"]) == list(range(1, len(found.uses) + 1))
-    assert [*frame.loc[0, ["word", "sentence"]]] == [found.uses[0].word, found.uses[0].sentence]
+    columns = ["word", "text", "position", "start", "end", "sentence"]
+    assert frame[columns].equals(found.uses[columns])
 
 
 def test_sentences_within_a_text_are_told_apart(states):
     sentences = np.concatenate([[0] * 5, [1] * 4, [2] * 5, [3] * 4, [4] * 4, [5] * 5])
     object.__setattr__(states, "sentences", sentences.astype(np.int32))
     uses = probing.word_neighbors(states, "begins", in_text=3, k=100).uses
-    by_row = {use.row: use for use in uses}
-    assert by_row[5].sentence == "They play ball ." and by_row[5].start == 0
-    assert by_row[10].sentence == "The goalkeeper will play again" and by_row[10].start == 4
+    by_row = {use.row: use for use in uses.itertuples()}
+    assert by_row[5].sentence == "They play ball ." and by_row[5].offset == 0
+    assert by_row[10].sentence == "The goalkeeper will play again" and by_row[10].offset == 4
 
 
 def test_the_same_word_or_other_words_can_be_asked_for(states):
     same = probing.word_neighbors(states, "play", in_text=2, k=100, among="same word")
-    assert sorted(use.row for use in same.uses) == [1, 6, 12, 23]
+    assert sorted(same.uses["row"]) == [1, 6, 12, 23]
     other = probing.word_neighbors(states, "play", in_text=2, k=100, among="other words")
-    assert "play" not in {use.word.lower() for use in other.uses}
+    assert "play" not in set(other.uses["word"].str.lower())
 
 
 def test_ties_do_not_depend_on_the_order_of_the_texts():
@@ -79,15 +85,16 @@ def test_ties_do_not_depend_on_the_order_of_the_texts():
         rows = [vectors.get(w, [1, 1]) for text in own for w in text.split()]
         states = made_states(own, [rows])
         near = probing.word_neighbors(states, "query", k=3)
-        found.append([(use.sentence, use.word) for use in near.uses])
+        found.append(list(zip(near.uses["sentence"], near.uses["word"], strict=True)))
     assert found[0] == found[1]
     assert set(found[0]) == {("alpha x", "x"), ("alpha x", "alpha"), ("beta z", "z")}
 
 
 def test_several_uses_are_listed_with_their_places(states):
     second = probing.word_neighbors(states, "play", in_text=1, occurrence=1)
-    assert second.query.position == 7
-    assert probing.word_neighbors(states, "play", occurrence=2).query.row == second.query.row
+    assert second.query["position"] == 7
+    again = probing.word_neighbors(states, "play", occurrence=2)
+    assert again.query["row"] == second.query["row"]
 
 
 def test_vectors_that_are_not_finite_and_states_of_texts_are_refused():

@@ -10,7 +10,7 @@ from embedtopics import Corpus, probing
 from embedtopics.probing.words import _regression
 from embedtopics.probing.words._regression import _least_squares, _measure
 from tests.factories import refuses
-from tests.probing.made import made_states, random_states, reordered
+from tests.probing.made import made_states, random_states, reordered, rows_of
 
 N, WIDTH = 60, 6
 
@@ -33,7 +33,7 @@ def problem(shift=2.0, seed=0):
 def test_coefficients_are_those_of_least_squares_and_norms_those_of_group_means():
     states, data = problem()
     uses = probing.regress_uses(states, "tax", "party", data=data, n_permutations=99)
-    [fit], [effect] = uses.fits, uses.rows
+    [fit], [effect] = uses.fits, rows_of(uses)
     y, x = fit.vectors.astype(np.float64), fit.design.matrix
     np.testing.assert_allclose(fit.coefficients, np.linalg.lstsq(x, y, rcond=None)[0], atol=1e-9)
     assert np.linalg.norm(y, axis=1).max() <= 1 + 1e-6  # the mean of unit vectors
@@ -54,11 +54,11 @@ def test_what_is_subtracted_is_the_robust_variance_of_every_component():
     models = [sm.OLS(y, x).fit() for y in fit.vectors.T.astype(np.float64)]
     for column, model in enumerate(models):
         np.testing.assert_allclose(fit.coefficients[:, column], model.params, atol=1e-9)
-    [effect] = [one for one in uses if one.level]
+    [effect] = [one for one in rows_of(uses) if one.level]
     size = sum(model.params[1] ** 2 - model.HC2_se[1] ** 2 for model in models)
     assert effect.norm == pytest.approx(np.sqrt(max(size, 0)), abs=1e-9)
     # A number moves the uses by its slope times its spread.
-    [slope] = [one for one in uses if one.term == "year"]
+    [slope] = [one for one in rows_of(uses) if one.term == "year"]
     levels = np.quantile(data["year"], (np.arange(10) + 0.5) / 10)
     size = sum(model.params[2] ** 2 - model.HC2_se[2] ** 2 for model in models) * levels.var()
     assert slope.norm == pytest.approx(np.sqrt(max(size, 0)), abs=1e-9)
@@ -104,7 +104,7 @@ def test_predictions_are_group_means_and_are_described_by_words_and_passages():
     is_right = fit.design.matrix[:, 1] == 1
     np.testing.assert_allclose(right.vector, fit.vectors[is_right].mean(axis=0), atol=1e-6)
     assert right.words[0] == "red" and uses.predict({"party": "left"}).words[0] == "blue"
-    assert all(data["party"][use.text] == "right" for use in right.uses)
+    assert all(data["party"][text] == "right" for text in right.uses["text"])
     compared = uses.difference({"party": "right"}, {"party": "left"}, k=2)
     np.testing.assert_allclose(compared.first.vector, fit.coefficients[1], atol=1e-9)
     assert (compared.first.words[0], compared.second.words[0]) == ("red", "blue")
@@ -119,18 +119,21 @@ def test_a_planted_trend_and_its_interaction_are_found():
     for layer in states.vectors:
         layer[rows, 1] += (2 * rises).astype(np.float16)
     uses = probing.regress_uses(states, "tax", "party * year", data=data, n_permutations=199)
-    assert uses.of(term="party:year")[0].p == 0.005 and uses.of(term="year")[0].p < 0.02
+    assert rows_of(uses, term="party:year")[0].p == 0.005
+    assert rows_of(uses, term="year")[0].p < 0.02
     early, late = (uses.predict({"party": "right", "year": y}).vector[1] for y in (1991, 1998))
     assert late - early > 0.5
     curved = probing.regress_uses(states, "tax", "bs(year, df=4)", data=data, n_permutations=199)
-    assert curved.rows[0].p < 0.05 and len(curved.rows) == 1
+    [effect] = rows_of(curved)
+    assert effect.p < 0.05
 
 
 def test_years_as_categories_are_compared_with_the_first():
     states, data = problem(shift=0.0)
     years = sorted(set(data["year"]))
     uses = probing.regress_uses(states, "tax", "C(year)", data=data, n_permutations=9)
-    assert [row.level for row in uses][: len(years) - 1] == [str(year) for year in years[1:]]
+    levels = uses.to_frame()["level"].tolist()
+    assert levels[: len(years) - 1] == [str(year) for year in years[1:]]
 
     fit = uses.fits[0]
     is_last = fit.design.matrix[:, -1] == 1
@@ -147,8 +150,8 @@ def test_neither_the_order_of_texts_nor_another_run_changes_anything():
         probing.regress_uses(*of_texts, "party + year", data=rows, **options)
         for of_texts, rows in [((states, "tax"), data)] * 2 + [((other, "tax"), moved)]
     )
-    assert one.rows == again.rows
-    for a, b in zip(one, shuffled, strict=True):
+    pd.testing.assert_frame_equal(one.to_frame(), again.to_frame(), check_exact=True)
+    for a, b in zip(rows_of(one), rows_of(shuffled), strict=True):
         figures = [(e.norm, e.low, e.high, e.p) for e in (a, b)]
         np.testing.assert_allclose(*figures, atol=1e-6)
 
@@ -157,9 +160,10 @@ def test_several_words_share_false_discoveries_and_forms_of_one_word_its_uses():
     states, data = problem(shift=0.4)
     words = {"tax": ["Tax"], "colours": ["red", "blue"], "red": ["red"]}
     uses = probing.regress_uses(states, words, "party", data=data, n_permutations=99)
-    assert [one.n for one in uses] == [N, 2 * N, N] and uses.of(word="colours")[0].n_units == N
-    p = [one.p for one in uses]
-    np.testing.assert_allclose([one.q for one in uses], false_discovery_control(p))
+    table = uses.to_frame()
+    assert table["n"].tolist() == [N, 2 * N, N]
+    assert rows_of(uses, word="colours")[0].n_units == N
+    np.testing.assert_allclose(table["q"], false_discovery_control(table["p"]))
     with refuses("word"):
         uses.predict({})
 
@@ -171,7 +175,7 @@ def test_all_words_are_compared_with_the_reference_of_the_first():
             random_states(texts), ["tax", "red", "blue"], "party", n_permutations=9,
             data=pd.DataFrame({"party": party}),
         )  # fmt: skip
-        return [(one.word, one.level) for one in uses if one.level]
+        return [(one.word, one.level) for one in rows_of(uses) if one.level]
 
     # "left" is the most frequent party with "tax", but not with "red", and not there with "blue".
     party = ["left", "left", "right"] * 8 + ["right"] * 26 + ["green"] * 8 + ["right"] * 2
@@ -184,7 +188,7 @@ def test_rows_without_a_covariate_and_rare_levels_are_reported():
     states, data = problem()
     data.loc[[3, 7], "party"] = None
     uses = probing.regress_uses(states, "tax", "party", data=data, n_permutations=9)
-    assert uses.rows[0].n == N - 2
+    assert uses.to_frame()["n"][0] == N - 2
     assert [d.value for d in uses.decisions if d.name == "rows_without_covariates"] == [2]
 
 
@@ -194,7 +198,8 @@ def test_a_corpus_is_read_by_sentences_and_dates_are_years(tiny_bert):
     corpus = Corpus(pd.DataFrame({"text": texts, "date": dates}), text="text")
     options = {"encoder": tiny_bert, "n_permutations": 9, "show_progress": False}
     uses = probing.regress_uses(corpus, "Cat", "date", **options)
-    assert uses.rows[0].n == 30 and {use.sentence for use in uses.fits[0].uses} == {"the cat ran."}
+    assert uses.to_frame()["n"][0] == 30
+    assert set(uses.fits[0].uses["sentence"]) == {"the cat ran."}
     assert uses.predict({"date": 2001.5}).word == "Cat"
     with refuses("profile"):
         uses.predict({"date": 1990})

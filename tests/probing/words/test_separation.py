@@ -4,7 +4,7 @@ import pytest
 from sklearn.metrics import silhouette_samples
 
 from embedtopics import probing
-from tests.probing.made import made_states, reordered, unit
+from tests.probing.made import made_states, reordered, rows_of, unit
 
 
 @pytest.fixture
@@ -52,11 +52,11 @@ def test_figures_are_those_of_every_use_in_turn(labelled, word):
     for layer in (0, 1):
         truth = brute(states, units, own, layer)
         for measure, value in zip(("1-NN accuracy", "silhouette"), truth, strict=True):
-            score = found.of(measure=measure)[layer]
+            score = rows_of(found, measure=measure)[layer]
             assert abs(score.value - value) < 1e-9
             assert score.low <= score.value <= score.high and score.n == len(units)
     counts = np.unique(own, return_counts=True)[1]
-    assert found.of(measure="majority")[0].value == counts.max() / counts.sum()
+    assert rows_of(found, measure="majority")[0].value == counts.max() / counts.sum()
     frame = found.to_frame()
     assert len(frame) == 5 and frame["layer"].isna().sum() == 1
 
@@ -69,7 +69,7 @@ def test_the_order_of_the_texts_does_not_matter(labelled):
     moved = [sense_of[r] for r in rows.tolist() if r in sense_of]
     one = probing.sense_separation(states, "bow", list(sense_of.values()))
     two = probing.sense_separation(other, "bow", moved)
-    for a, b in zip(one, two, strict=True):
+    for a, b in zip(rows_of(one), rows_of(two), strict=True):
         np.testing.assert_allclose([a.value, a.low, a.high], [b.value, b.low, b.high], atol=1e-12)
 
 
@@ -79,4 +79,4 @@ def test_what_is_left_out_is_told(labelled, empty):
     fewer = [empty if i in (2, 5) else s for i, s in enumerate(senses_of(senses, "bank"))]
     found = probing.sense_separation(states, "bank", fewer)
     assert {d.name: d.value for d in found.decisions} == {"uses_left_out": 2}
-    assert found.of(measure="majority")[0].n == len(fewer) - 2
+    assert rows_of(found, measure="majority")[0].n == len(fewer) - 2

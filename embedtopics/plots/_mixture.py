@@ -226,7 +226,7 @@ def tokens(
     --------
     >>> import embedtopics as et
     >>> corpus = ["The bees swarmed early.", "An unprecedented thermostat."]
-    >>> report = et.pretraining.tokenizer_report(corpus, "all-MiniLM-L6-v2")
+    >>> report = et.pretraining.tokenizer_report("all-MiniLM-L6-v2", corpus)
     >>> figure = et.plots.tokens(report)
     >>> list(figure.data[0].text)[:5]
     ['The', 'bees', 'swarm', 'ed', 'early']

@@ -42,7 +42,7 @@ def fitted(tmp_path_factory):
         "source": [("press", "forum", "radio")[n % 3] for n in range(len(texts))],
         "vector": list(vectors),
     })  # fmt: skip
-    corpus = et.Corpus(frame.drop(columns="vector"), "body", "name", "date", "source")
+    corpus = et.Corpus(frame.drop(columns="vector"), "body", id="name", time="date", group="source")
     model = et.TopicModel(languages=[], random_state=2).fit(corpus, embeddings=vectors)
     model.save(folder / "model")
     frame.to_parquet(folder / "data.parquet", row_group_size=80)

@@ -37,24 +37,24 @@ def test_export_writes_what_it_says(result, folder, tmp_path):
 
 def test_find_prints_the_topics(result, folder):
     term = result.topics[1].keywords[0]
-    done = run("find", folder, term, "--by", "terms")
+    done = run("find", folder, term, "--space", "terms")
     assert done.exit_code == 0
     assert done.output.splitlines()[1].split()[0] == "1" and "by terms" in done.output
 
 
 def test_find_shows_the_names_that_were_given(result, folder, tmp_path):
     term = result.topics[1].keywords[0]
-    assert f"{result.topics[1].name}:" not in run("find", folder, term, "--by", "terms").output
+    assert f"{result.topics[1].name}:" not in run("find", folder, term, "--space", "terms").output
     et.topics.rename(result, {1: "[red]A name"}).save(tmp_path / "model")
-    done = run("find", tmp_path, term, "--by", "terms")
+    done = run("find", tmp_path, term, "--space", "terms")
     assert f"[red]A name: {term}" in done.output
 
 
 def test_errors_are_one_line(folder, tmp_path):
     assert ".xlsx" in refused("export", folder, "--out", tmp_path / "d.xls")
     assert "tables among" in refused("export", folder, "--out", tmp_path / "d.csv", "--what", "x")
-    assert "terms of the result" in refused("find", folder, "zzzz", "--by", "terms")
-    assert "--by must be" in refused("find", folder, "river", "--by", "magic")
+    assert "terms of the result" in refused("find", folder, "zzzz", "--space", "terms")
+    assert "--space must be" in refused("find", folder, "river", "--space", "magic")
 
 
 COMMANDS = ("find", "export", "evaluate", "hierarchy", "over-time", "by-group")
@@ -62,7 +62,7 @@ COMMANDS = ("find", "export", "evaluate", "hierarchy", "over-time", "by-group")
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_results_and_their_model_are_opened_as_one(command, result, folder, tmp_path):
-    options = {"find": ("river", "--by", "terms"), "export": ("--out", tmp_path / "all")}
+    options = {"find": ("river", "--space", "terms"), "export": ("--out", tmp_path / "all")}
     whole = run(command, folder, *options.get(command, ()))
     alone = run(command, folder / "model", *options.get(command, ()))
     assert whole.exit_code == alone.exit_code == 0, whole.output + alone.output

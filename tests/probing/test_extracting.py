@@ -135,7 +135,7 @@ def test_words_sentences_and_positions(tiny_bert):
 
 
 def test_missing_words_keep_their_rows(tiny_bert):
-    states = probing.hidden_states([["the", "\u200b", "", "cat"], ["\ufe0f"]], tiny_bert)
+    states = probing.hidden_states(tiny_bert, [["the", "\u200b", "", "cat"], ["\ufe0f"]])
     assert states.words == ("the", "\u200b", "", "cat", "\ufe0f")
     assert states.missing.tolist() == [False, True, True, False, True]
     assert not np.array(states.vectors)[:, states.missing].any()

@@ -37,7 +37,7 @@ def test_weights_are_initialized_as_the_architecture_does(tiny_bert):
 
     with random_model(tiny_bert, 0) as model:
         folder, original = model.recipe.checkpoint.folder, SentenceEncoder(tiny_bert)
-        assert model.max_length == original.max_length
+        assert model.max_seq_length == original.max_seq_length
         assert model.tokenizer_json == original.tokenizer_json
         weights = load_file(folder / "model.safetensors")
     drawn = weights["encoder.layer.0.intermediate.dense.weight"]

@@ -58,7 +58,7 @@ def test_an_assistant_starts_the_command_and_asks(index, result, tmp_path):
 
     write_results_folder(result, tmp_path / "results")
     command = ["-m", "embedtopics", "serve", str(index.folder), "--mcp"]
-    command += ["--study", str(tmp_path / "results")]
+    command += ["--results", str(tmp_path / "results")]
     started = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
     hostile = next(n for n, text in enumerate(result.corpus.texts) if "hostile" in text)
     tools, answers = call(
@@ -93,8 +93,8 @@ def test_an_assistant_starts_the_command_and_asks(index, result, tmp_path):
     assert {row["topic"] for row in years["shares"]} == {*range(-1, result.n_topics)}
     assert bad.is_error and "by must be one of" in bad.content[0].text
     other = SearchIndex.build(["sea", "land"], tmp_path / "other", encoder=None, languages=[])
-    refusal = refused("serve", other.folder, "--mcp", "--study", tmp_path / "results")
-    assert "--study must be results of the documents of the index" in refusal
+    refusal = refused("serve", other.folder, "--mcp", "--results", tmp_path / "results")
+    assert "--results must be results of the documents of the index" in refusal
 
 
 def test_answers_are_marked_as_untrusted_in_both_forms(index, result):
@@ -210,7 +210,7 @@ def test_answers_have_a_limit(tmp_path):
 
 
 def test_a_command_that_cannot_serve_says_why(index, monkeypatch):
-    assert "--study must be given with --mcp" in refused("serve", index.folder, "--study", "a")
+    assert "--results must be given with --mcp" in refused("serve", index.folder, "--results", "a")
     monkeypatch.setitem(sys.modules, "mcp.server", None)
     refusal = refused("serve", index.folder, "--mcp")
     assert 'needs mcp.server: pip install "embedtopics[mcp]"' in refusal

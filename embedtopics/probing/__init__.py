@@ -4,7 +4,7 @@ from embedtopics._utils.public import attach
 
 MOVED = {
     "neighbors": "et.probing.word_neighbors",
-    "pooled": "et.probing.results.HiddenStates.pooled",
+    "pooled": "states.pooled()",
     "read_conllu": "et.probing.read_treebank",
     "read_token_table": "et.probing.read_treebank",
     "sentence_task": "et.probing.make_task",

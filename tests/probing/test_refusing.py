@@ -19,7 +19,7 @@ OTHERS = random_states(["a b"])
 CASES = {
     probing.word_neighbors: ({"word": "one"}, {
         "word": ["plya", "ball", "zebra", "match begins"], "in_text": [1, 9], "k": [0],
-        "layer": [3], "among": ["none"],
+        "layer": [3], "candidates": ["none"],
     }),
     probing.sense_separation: (
         {"word": "w", "labels": SENSES}, {"labels": [["a"], ["a"] * 7], "word": ["wv"]},

@@ -28,7 +28,7 @@ from embedtopics.results import Decision, counted
 
 SUGGESTED, LISTED = 3, 5
 """Similar words, and uses, that a message shows."""
-AMONG = ("all", "same word", "other words")
+CANDIDATES = ("all", "same word", "other words")
 SLACK = 1e-5
 """Error of single precision: cosines this close to the last are computed again in double."""
 
@@ -169,7 +169,7 @@ def word_neighbors(
     occurrence: int | None = None,
     layer: int = -1,
     k: int = 10,
-    among: str = "all",
+    candidates: str = "all",
 ) -> WordNeighbors:
     """Find the uses of words nearest to one use of a word.
 
@@ -188,8 +188,8 @@ def word_neighbors(
     layer : int
         Negative numbers count from the last.
     k : int
-    among : {"all", "same word", "other words"}
-        Uses that may be neighbors.
+    candidates : {"all", "same word", "other words"}
+        Uses that may be neighbors: those of all words, of this word, or of all other words.
 
     Returns
     -------
@@ -210,22 +210,22 @@ def word_neighbors(
     >>> import embedtopics as et
     >>> texts = ["They play chess.", "A play in two acts.", "The band will play."]
     >>> states = et.probing.hidden_states("all-MiniLM-L6-v2", texts, show_progress=False)
-    >>> near = et.probing.word_neighbors(states, "play", in_text=0, k=2, among="same word")
+    >>> near = et.probing.word_neighbors(states, "play", in_text=0, k=2, candidates="same word")
     >>> sorted(near.to_frame()["text"])
     [1, 2]
     """
     refuse_texts(states)
     checked_count(k, "k")
-    checked_choice(among, "among", AMONG)
+    checked_choice(candidates, "candidates", CANDIDATES)
     row = _find_use(states, word, in_text, occurrence)
     space = open_space(states, layer)
     wording = states.texts[states.of_text[row]]
     is_other = np.array([text != wording for text in states.texts], dtype=bool)
     allowed = ~states.missing & is_other[states.of_text]
-    if among != "all":
+    if candidates != "all":
         names, types = types_of(states)
         is_word = types == names.index(word_key(states.words[row]))
-        allowed &= is_word if among == "same word" else ~is_word
+        allowed &= is_word if candidates == "same word" else ~is_word
     rows, similarities = _nearest(states, space, row, allowed, k)
     return WordNeighbors(
         query=uses_at(states, [row]).iloc[0],

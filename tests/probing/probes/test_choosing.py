@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from embedtopics import probing
@@ -67,6 +68,16 @@ def test_the_chosen_layer_loses_least_on_the_dev_part(scores):
     # Layer 3: 0.5 at its best penalty; layer 1: 0.4.
     assert _chosen_layer(made) == 1
     assert _chosen_layer(made[3:]) is None
+
+
+def test_the_best_score_is_a_row_of_the_table_which_is_copied(scores):
+    table = scores.to_frame()
+    best = scores.best("accuracy")
+    pd.testing.assert_series_equal(best, table.loc[best.name])
+    assert best["task"] == "labels"
+    assert best["low"] <= best["value"] <= best["high"]
+    table["value"] = 0.0
+    assert scores.best("accuracy")["value"] == best["value"] > 0.0
 
 
 def test_the_test_part_has_no_say_in_the_layer_chosen(scores):

@@ -69,9 +69,9 @@ def test_sentences_within_a_text_are_told_apart(states):
 
 
 def test_the_same_word_or_other_words_can_be_asked_for(states):
-    same = probing.word_neighbors(states, "play", in_text=2, k=100, among="same word")
+    same = probing.word_neighbors(states, "play", in_text=2, k=100, candidates="same word")
     assert sorted(same.uses["row"]) == [1, 6, 12, 23]
-    other = probing.word_neighbors(states, "play", in_text=2, k=100, among="other words")
+    other = probing.word_neighbors(states, "play", in_text=2, k=100, candidates="other words")
     assert "play" not in set(other.uses["word"].str.lower())
 
 

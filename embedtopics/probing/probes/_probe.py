@@ -111,7 +111,7 @@ def probe(
     >>> states = et.probing.hidden_states("all-MiniLM-L6-v2", sentences, layers=[0, 3])
     >>> tags = [["NOUN", "VERB"] for _ in sentences]
     >>> scores = et.probing.probe(states, tags)
-    >>> scores.best()["value"]
+    >>> float(scores.best()["value"])
     1.0
     """
     check_states(states)

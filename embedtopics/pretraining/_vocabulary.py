@@ -17,9 +17,11 @@ import numpy as np
 
 from embedtopics._utils.display import progress_bar
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
+from embedtopics._utils.records import ForeignRecord
 from embedtopics.corpus._corpus import Corpus, as_corpus
 from embedtopics.encoders._base import require_torch, slabs
-from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_json
+from embedtopics.encoders.sentence._checkpoint import Checkpoint
+from embedtopics.encoders.sentence._configuration import read_file
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import load_vocabulary
 from embedtopics.encoders.sentence._torch import silent_transformers
@@ -361,13 +363,19 @@ def _with_new_tokens(texts: list[str], model: Any, n_before: int) -> list[str]:
     return found
 
 
+class Architectures(ForeignRecord):
+    """The classes that a model was saved from, in its ``config.json``."""
+
+    architectures: list[str] | None = None
+
+
 def _masked_model(checkpoint: Checkpoint) -> Any:
     """Return a checkpoint with its head for masked words; None if it has none."""
     import torch
     from transformers import AutoModelForMaskedLM
 
-    names = read_json(checkpoint.folder / "config.json").get("architectures") or []
-    if not any(str(name).endswith("ForMaskedLM") for name in names):
+    names = read_file(Architectures, checkpoint.folder / "config.json").architectures or []
+    if not any(name.endswith("ForMaskedLM") for name in names):
         return None
     return AutoModelForMaskedLM.from_pretrained(
         checkpoint.folder, dtype=torch.float32, use_safetensors=True, local_files_only=True

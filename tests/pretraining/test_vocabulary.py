@@ -1,10 +1,14 @@
 """Words that are added: how they are read, what they start with, and that all else stays."""
 
+import json
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from embedtopics.errors import EmbedTopicsError
+from embedtopics.errors import EmbedTopicsError, ModelLoadError
 from embedtopics.pretraining import extend_vocabulary
+from embedtopics.pretraining._vocabulary import _masked_model
 from tests.factories import contents, exact_encoder, refuses
 from tests.pretraining.conftest import TEXTS
 
@@ -146,3 +150,10 @@ def test_a_tokenizer_of_another_model_is_refused(tiny_bert, tmp_path):
     with pytest.raises(EmbedTopicsError):
         extend_vocabulary(str(folder), ["graphene"], out=tmp_path / "a")
     assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("architectures", [5, "BertForMaskedLM", [None], {"BertForMaskedLM": 1}])
+def test_architectures_that_are_no_list_of_names_are_refused(tmp_path, architectures):
+    (tmp_path / "config.json").write_text(json.dumps({"architectures": architectures}), "utf-8")
+    with pytest.raises(ModelLoadError, match=r"config\.json: architectures"):
+        _masked_model(SimpleNamespace(folder=tmp_path))

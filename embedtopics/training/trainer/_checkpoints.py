@@ -30,23 +30,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from embedtopics._utils.display import excerpt
 from embedtopics._utils.folders import (
     is_kind,
-    parse_json,
     read_manifest,
     read_regular,
     replacing_file,
     replacing_folder,
     write_manifest,
 )
+from embedtopics._utils.records import parse_record, read_record
 from embedtopics.errors import CorruptFileError, InputError, Remedy
+from embedtopics.training.trainer._records import RunRecord, StateRecord, TrainerStateRecord
 
 if TYPE_CHECKING:
     import torch
 
 KIND = "training checkpoint"
 FORMAT = 1
-RUN, STATE = "run.json", "state.json"
+RUN, STATE, TRAINER_STATE = "run.json", "state.json", "trainer_state.json"
+LONGEST_DAMAGE = 900
+"""Characters of the damage of a checkpoint, which begins with the path of a file."""
+
 KEPT = 2
 """Newest checkpoints that are kept: a power failure could damage the last."""
 
@@ -87,7 +92,7 @@ def claim_folder(folder: Path, run: Mapping[str, Any], resume: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         named = folder / RUN
         if named.exists():
-            other = _read_object(named)
+            other = parse_record(RunRecord, read_regular(named)).values()
             different = sorted(
                 key
                 for key in {*other, *run}
@@ -121,7 +126,7 @@ def write_checkpoint(
 ) -> Path:
     """Write a checkpoint, and delete old ones with their best weights."""
     tensors = {"weights": weights, "optimizer": moments}
-    contents = {"trainer_state.json": trainer_state, STATE: json.dumps(state)}
+    contents = {TRAINER_STATE: trainer_state, STATE: json.dumps(state)}
     place = _write(folder / f"step-{step:08d}", tensors, contents)
     steps = _of_steps(folder, "step")
     needed = {_best_of(place) for place in steps[-KEPT:]}
@@ -166,36 +171,55 @@ def _of_steps(folder: Path, kind: str) -> list[Path]:
 
 def _best_of(place: Path) -> Path | None:
     try:
-        return place.parent / f"best-{int(read_state(place)['best_step']):08d}"
-    except (OSError, ValueError, KeyError, TypeError):
+        return _best_place(place, read_state(place))
+    except OSError:
         return None
 
 
-def latest_checkpoint(folder: Path) -> tuple[Path | None, list[str]]:
-    """Return the newest whole checkpoint, and the names of newer ones that are damaged."""
-    damaged: list[str] = []
+def _best_place(place: Path, state: StateRecord) -> Path:
+    """Return the folder of the best weights of a checkpoint."""
+    return place.parent / f"best-{state.best_step:08d}"
+
+
+def latest_checkpoint(
+    folder: Path, n_steps: int | None = None
+) -> tuple[Path | None, dict[str, str]]:
+    """Return the newest whole checkpoint, and the damage of each newer one by its name.
+
+    A checkpoint after more than the `n_steps` planned steps is damaged too.
+    """
+    damaged: dict[str, str] = {}
     for place in reversed(_of_steps(folder, "step")):
         try:
             read_manifest(place, KIND, FORMAT)
-            read_manifest(_best_of(place) or place / "best", KIND, FORMAT)
-        except (CorruptFileError, InputError):
-            damaged.append(place.name)
+            state = read_state(place)
+            _check_steps(place, state, n_steps)
+            read_manifest(_best_place(place, state), KIND, FORMAT)
+        except (OSError, InputError) as error:
+            damaged[place.name] = excerpt(str(error), LONGEST_DAMAGE)
             continue
         return place, damaged
     return None, damaged
 
 
-def read_state(place: Path) -> Any:
-    """Return the `state` of `write_checkpoint`."""
-    return _read_object(place / STATE)
+def read_state(place: Path) -> StateRecord:
+    """Return the `state` of `write_checkpoint`; a CorruptFileError names what is wrong with it."""
+    file = place / STATE
+    return read_record(StateRecord, read_regular(file), file)
 
 
-def _read_object(path: Path) -> dict[str, Any]:
-    """Return the JSON object of a file; a ValueError says that it holds another value."""
-    content = parse_json(read_regular(path))
-    if not isinstance(content, dict):
-        raise ValueError(f"{path.name} holds no JSON object")
-    return content
+def _check_steps(place: Path, state: StateRecord, n_steps: int | None) -> None:
+    """Refuse a checkpoint whose folder, state and trainer are not after the same step."""
+    file = place / TRAINER_STATE
+    trainer = read_record(TrainerStateRecord, read_regular(file), file)
+    if place.name != f"step-{state.step:08d}":
+        raise CorruptFileError(f"{place / STATE} is damaged: step: it is {state.step}")
+    if trainer.global_step != state.step:
+        found = f"global_step: it is {trainer.global_step} after step {state.step}"
+        raise CorruptFileError(f"{file} is damaged: {found}")
+    if n_steps is not None and state.step > n_steps:
+        found = f"step: it is {state.step} of {n_steps}"
+        raise CorruptFileError(f"{place / STATE} is damaged: {found}")
 
 
 def read_tensors(place: Path, name: str) -> dict[str, torch.Tensor]:

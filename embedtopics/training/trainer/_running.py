@@ -168,12 +168,13 @@ class _Training:
         self.bar: Any = None
 
     def run(self) -> Run:
-        begun, damaged = latest_checkpoint(self.folder)
+        begun, damaged = latest_checkpoint(self.folder, self.n_steps)
         if begun is not None:
             self.go_on_from(begun)
         if damaged:
             text = f"Checkpoints in {self.folder} are damaged and were not used: "
-            self.decide("damaged_checkpoint", damaged, f"{text}{', '.join(damaged)}.")
+            each = "; ".join(f"{name} ({reason})" for name, reason in damaged.items())
+            self.decide("damaged_checkpoint", [*damaged], f"{text}{each}.")
         # The process may have ended after the last step, before all was written.
         if self.begun_at < self.n_steps and self.stopped == "finished":
             self.learn(begun)
@@ -277,14 +278,13 @@ class _Training:
     def go_on_from(self, place: Path) -> None:
         """Load the notes of a checkpoint, and the best weights so far."""
         state = read_state(place)
-        self.notes = _RunNotes(**state["notes"])
-        self.notes.best_figures = tuple(self.notes.best_figures)  # JSON has no tuples
+        self.notes = _RunNotes(**state.notes.model_dump())
         self.encoder.tokens_at_once = self.notes.tokens_at_once
         self.best_weights = read_best(self.folder, self.notes.best_step)
         self.best_written = self.notes.best_step
-        self.begun_at = int(state["step"])
-        self.stopped = state["stopped"]
-        self.decisions = [Decision(**decision) for decision in state["decisions"]]
+        self.begun_at = state.step
+        self.stopped = state.stopped
+        self.decisions = [record.decision() for record in state.decisions]
         # Draw past epochs again to count the examples they left out.
         for epoch in range(-(-self.begun_at // self.steps_per_epoch)):
             self.plan.of_epoch(epoch)

@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader
 from transformers.trainer_callback import PrinterCallback, ProgressCallback, TrainerCallback
 
 from embedtopics.encoders.sentence._torch import check_device
-from embedtopics.errors import InputError
+from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.training._settings import TrainingSettings
 from embedtopics.training.trainer._checkpoints import read_state, read_tensors
 
@@ -239,10 +239,17 @@ class EncoderTrainer(SentenceTransformerTrainer):
         assert optimizer is not None and schedule_of_rates is not None
         groups = optimizer.state_dict()["param_groups"]
         position = read_state(place)
-        for group, rate in zip(groups, position["learning_rates"], strict=True):
+        rates = position.learning_rates
+        if len(rates) != len(groups):
+            found = f"learning_rates: {len(rates)} rates for {len(groups)} groups of weights"
+            raise CorruptFileError(f"{place} is damaged: {found}; start again with resume=False")
+        for group, rate in zip(groups, rates, strict=True):
             group["lr"] = rate
         optimizer.load_state_dict({"state": states, "param_groups": groups})
-        schedule = {**schedule_of_rates.state_dict(), **position["schedule"]}
+        schedule = {
+            **schedule_of_rates.state_dict(),
+            **position.schedule.model_dump(by_alias=True),
+        }
         schedule_of_rates.load_state_dict(schedule)
         if scaler and getattr(self.accelerator, "scaler", None) is not None:
             current = self.accelerator.scaler.state_dict()

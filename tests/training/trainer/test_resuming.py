@@ -102,7 +102,7 @@ def test_damaged_weights_are_passed_over(data_of, tmp_path, damaged, left):
             path.write_bytes(path.read_bytes()[:-50])
     newest, passed_over = latest_checkpoint(tmp_path / "run")
     assert (newest and newest.name) == left
-    assert passed_over == ["step-00000012", "step-00000009"][: 1 if left else 2]
+    assert [*passed_over] == ["step-00000012", "step-00000009"][: 1 if left else 2]
     again, run = trained(data_of, tmp_path / "run")
     assert same(weights_of(data), weights_of(again))
     assert_same_run(run, whole)
@@ -216,8 +216,9 @@ def test_a_run_that_is_asked_to_end_writes_a_checkpoint_and_exits_143(data_of, t
 def test_checkpoints_of_another_run_are_not_gone_on_from(data_of, tmp_path):
     data, _ = trained(data_of, tmp_path / "run")
     _, validation = data_of(settings())
+    other = {**ABOUT, "training examples": "others"}
     with refuses("out"):
-        train(data, validation, settings(), tmp_path / "run", {"examples": "others"})
+        train(data, validation, settings(), tmp_path / "run", other)
     fresh, validation = data_of(settings())
-    train(fresh, validation, settings(), tmp_path / "run", {"examples": "others"}, resume=False)
+    train(fresh, validation, settings(), tmp_path / "run", other, resume=False)
     assert same(weights_of(data), weights_of(fresh))

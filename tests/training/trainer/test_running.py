@@ -23,7 +23,7 @@ from embedtopics.training.trainer._running import train
 from embedtopics.training.trainer._trainer import device_and_precision
 from tests.training.trainer.conftest import CONTENT
 
-ABOUT = {"examples": "these"}
+ABOUT = {"encoder": "tiny", "objective": "pairs", "training examples": "these", "settings": {}}
 
 
 def settings(**changes):

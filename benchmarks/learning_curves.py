@@ -88,7 +88,7 @@ def _provoked(quick: bool) -> dict[str, dict[str, Any]]:
         found[kind] = {
             "settings": how, "verdict": report.diagnosis.verdict,
             "confidence": report.diagnosis.confidence,
-            "evidence": [evidence.says for evidence in report.diagnosis.evidence],
+            "evidence": report.diagnosis.evidence["says"].tolist(),
             "advice": list(report.advice), "curves": table,
         }  # fmt: skip
     return found

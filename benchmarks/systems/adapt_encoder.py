@@ -52,7 +52,7 @@ def main() -> None:
         "n_steps": report.n_steps,
         "best_step": report.best_step, "verdict": result.diagnosis.verdict,
         "decisions": [decision.message for decision in report.decisions],
-        "changes": [asdict(change) for change in (*report.before_after, *changes)],
+        "changes": report.before_after.to_dict("records") + [asdict(change) for change in changes],
     }))  # fmt: skip
 
 

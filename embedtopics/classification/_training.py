@@ -47,6 +47,7 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.results import Decision
 from embedtopics.training._examples import Examples
+from embedtopics.training._rows import Change, frame_of
 from embedtopics.training._settings import (
     TrainingSettings,
     require_libraries,
@@ -329,7 +330,7 @@ def _fine_tune(
         data={"n_train": len(examples), "n_validation": len(measured_on),
               "n_learned_from": len(examples),
               "train": examples.source, "validation": measured_on.source},
-        before_after=(),
+        before_after=frame_of((), Change),
         versions=package_versions(),
         **vars(run),
     )  # fmt: skip

@@ -91,6 +91,7 @@ def pretrain(
     from embedtopics.pretraining import pretrain as pretrain_encoder
     from embedtopics.training import TrainingSettings
     from embedtopics.training._compare import compare_before_after
+    from embedtopics.training._rows import Change, frame_of
     from embedtopics.training.trainer._checkpoints import refuse_finished
 
     settings = TrainingSettings(  # checked before any file is read
@@ -117,7 +118,7 @@ def pretrain(
             changes = compare_before_after(
                 encoder, extended.encoder, test=scored_pairs, corpus=compared, labels=labels
             )
-            print_changes(changes)
+            print_changes(frame_of(changes, Change))
             show.say()
 
     with announced(out):

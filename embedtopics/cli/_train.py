@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,10 +18,11 @@ from embedtopics.cli._errors import options_named
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.text import Text
 
     from embedtopics.training import Examples
-    from embedtopics.training.results import Change, Diagnosis, TrainingReport
+    from embedtopics.training.results import Diagnosis, TrainingReport
 
 Kind = Literal["nli", "graded", "pairs", "triplets", "texts"]
 
@@ -218,7 +219,7 @@ def print_report(
     show.print_lines(_of_training(report))
     show.say()
     _print_diagnosis(report.diagnosis)
-    if report.before_after:
+    if not report.before_after.empty:
         show.say("\nbefore and after:", style="bold")
         print_changes(report.before_after)
     show.say(f"\nencoder written to {show.printable(str(folder))}:", soft_wrap=True)
@@ -235,6 +236,8 @@ def print_report(
 
 def _warnings(report: TrainingReport) -> list[str]:
     """Return the reasons not to trust this run."""
+    from embedtopics.training._rows import Change, rows_of
+
     warnings, verdict = [], report.diagnosis.verdict
     if report.stopped == "loss not finite":
         warnings.append(
@@ -248,7 +251,7 @@ def _warnings(report: TrainingReport) -> list[str]:
     worse = [
         f"worse than before on {change.task}: {change.metric} {change.before:.3f} to "
         f"{change.after:.3f}"
-        for change in report.before_after
+        for change in rows_of(report.before_after, Change)
         if change.verdict == "worse"
     ]
     if report.best_step:
@@ -279,22 +282,24 @@ def _print_diagnosis(diagnosis: Diagnosis) -> None:
     confidence = diagnosis.confidence
     sure = f" (confidence {confidence:.0%})" if confidence == confidence else ""
     show.say(f"verdict: {show.printable(diagnosis.verdict)}{sure}", style="bold")
-    for evidence in diagnosis.evidence:
-        show.say(f"  - {show.printable(evidence.says)}", soft_wrap=True)
+    for says in diagnosis.evidence["says"]:
+        show.say(f"  - {show.printable(says)}", soft_wrap=True)
     for number, advice in enumerate(diagnosis.advice):
         heading = "" if number else "\nadvice:\n"
         show.say(f"{heading}  - {show.printable(advice)}", soft_wrap=True)
 
 
-def print_changes(changes: Sequence[Change]) -> None:
+def print_changes(changes: pd.DataFrame) -> None:
     from rich.text import Text
+
+    from embedtopics.training._rows import Change, rows_of
 
     columns = [("", "words"), ("before", "figure"), ("after", "figure")]
     columns += [("difference, 95 %", "line"), ("", "words")]
     rows: list[list[str | Text]] = []
     notes: list[str] = []
     task = ""
-    for change in changes:
+    for change in rows_of(changes, Change):
         if change.task != task:
             task, n_times = change.task, change.n_test_evaluations
             times = f" (scored {n_times} times so far)" if n_times > 1 else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from embedtopics.plots._theme import (
     wrap,
 )
 from embedtopics.protocols import Float64Array, Int64Array
-from embedtopics.training.results import Change, Curves, Diagnosis, TrainingReport
+from embedtopics.training.results import Curves, Diagnosis, TrainingReport
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -95,6 +95,7 @@ def learning_curves(
     ``TrainingReport.load(folder)``; this one is made by hand:
 
     >>> import numpy as np
+    >>> import pandas as pd
     >>> import embedtopics as et
     >>> curves = et.training.results.Curves(
     ...     training_steps=np.array([10, 20, 30, 40]),
@@ -109,10 +110,11 @@ def learning_curves(
     ...     n_validation=100,
     ...     n_sample=50,
     ... )
-    >>> diagnosis = et.training.results.Diagnosis("just right", 0.9, {}, (), ())
+    >>> evidence = pd.DataFrame(columns=["name", "value", "low", "high", "threshold", "says"])
+    >>> diagnosis = et.training.results.Diagnosis("just right", 0.9, {}, evidence, ())
     >>> report = et.training.TrainingReport(
     ...     objective="graded: cosine", base="all-MiniLM-L6-v2", folder="mine", settings={},
-    ...     data={}, curves=curves, diagnosis=diagnosis, before_after=(), best_step=40,
+    ...     data={}, curves=curves, diagnosis=diagnosis, before_after=pd.DataFrame(), best_step=40,
     ...     n_steps=40, stopped="", seconds=60.0, examples_per_second=10.0,
     ... )
     >>> figure = et.plots.learning_curves(report, title="First run")
@@ -244,19 +246,18 @@ def _range(curves: Curves) -> list[float] | None:
 
 def _remarks(curves: Curves, diagnosis: Diagnosis) -> tuple[list[Spec], list[Spec]]:
     """Return a band over the last third of the run with its caption, and an arrow at a turn."""
-    evidence = {item.name: item for item in diagnosis.evidence}
+    evidence: Any = diagnosis.evidence.set_index("name")
     shapes, notes = [], []
-    if "late_step" in evidence:
-        begin, end = (
-            step / curves.steps_per_epoch
-            for step in (evidence["late_step"].value, evidence["late_step"].high)
-        )
+    if "late_step" in evidence.index:
+        begin = evidence.at["late_step", "value"] / curves.steps_per_epoch
+        end = evidence.at["late_step", "high"] / curves.steps_per_epoch
         band = {"type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
         shapes = [{**band, "x0": begin, "x1": end, "fillcolor": "#fff4d6", "line": {"width": 0}}]
         name = "last third of the run"
         notes = [note(name, end, across="right", up="top", size=11, color=MUTED, xref="x")]
-    if diagnosis.verdict == "overlearning" and "turn_step" in evidence:
-        turn = int(np.argmin(np.abs(curves.validation_steps - evidence["turn_step"].value)))
+    if diagnosis.verdict == "overlearning" and "turn_step" in evidence.index:
+        turn_step = evidence.at["turn_step", "value"]
+        turn = int(np.argmin(np.abs(curves.validation_steps - turn_step)))
         color = dark(_VALIDATION)
         arrow = {"showarrow": True, "arrowhead": 2, "arrowwidth": 1.5, "arrowcolor": color}
         x = float(curves.validation_steps[turn] / curves.steps_per_epoch)
@@ -273,7 +274,7 @@ def _heading(diagnosis: Diagnosis) -> list[Spec]:
         sure = "too little evidence" if diagnosis.confidence == 1 else "within the noise"
     verdict = escape(diagnosis.verdict.capitalize())
     lines = [f"<b>{verdict}</b>", f'<span style="color:{MUTED}">{sure}</span>']
-    says = {item.name: item.says for item in diagnosis.evidence}
+    says = dict(zip(diagnosis.evidence["name"], diagnosis.evidence["says"], strict=True))
     texts = [says[name] for name in _EVIDENCE[diagnosis.verdict] if name in says][:2]
     texts += [f"→ {text}" for text in diagnosis.advice[:1]]
     lines += [escape(line) for text in texts for line in wrap(text, _CHARACTERS, 3)]
@@ -294,7 +295,7 @@ _VERDICTS = {
 
 
 def before_after(
-    report: TrainingReport | EncoderScores | Sequence[Change],
+    report: TrainingReport | EncoderScores,
     *,
     title: str | None = None,
     width: int | None = None,
@@ -332,13 +333,11 @@ def before_after(
     ['<b>difference</b> (95 % interval)', '<b>descriptive measures</b>: before (hollow), after']
     """
     canvas = Canvas(title, width, height)
-    check_input(report, "report", (TrainingReport, EncoderScores, list, tuple), _FIT)
-    changes: Any = report
+    check_input(report, "report", (TrainingReport, EncoderScores), _FIT)
     if isinstance(report, EncoderScores):
         changes = _changes_of(report)
-    if isinstance(report, TrainingReport):
-        changes = report.before_after
-
+    else:
+        changes = list(report.before_after.itertuples())
     tasks = list(dict.fromkeys(change.task for change in changes))
     ordered = sorted(changes, key=lambda change: tasks.index(change.task))
     scores = [change for change in ordered if change.verdict != "descriptive"]
@@ -365,7 +364,11 @@ def before_after(
     return figure.update_xaxes(zero, showgrid=True, nticks=5, tickangle=0, tickfont_size=11)
 
 
-def _changes_of(scores: EncoderScores) -> list[Any]:
+Change: TypeAlias = Any
+"""A row of a table of changes."""
+
+
+def _changes_of(scores: EncoderScores) -> list[Change]:
     """Return the differences of encoders; with several encoders, a task names the encoder too."""
     frame = scores.differences().assign(n_test_evaluations=0)  # no log of a test set
     if frame["encoder"].nunique() > 1:

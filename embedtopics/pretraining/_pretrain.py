@@ -40,9 +40,10 @@ from embedtopics.training._compare import compare_before_after, corpus_texts, ju
 from embedtopics.training._examples import Examples
 from embedtopics.training._figures import Figure, compare_scores, ratio
 from embedtopics.training._report import write_report
+from embedtopics.training._rows import Change, frame_of
 from embedtopics.training._settings import TrainingSettings, require_libraries, settings_of
 from embedtopics.training.objectives._trainable import KIND, save_trainable, trainable_of
-from embedtopics.training.results import Change, TrainingReport
+from embedtopics.training.results import TrainingReport
 from embedtopics.training.trainer._checkpoints import (
     checkpoints_of,
     delete_checkpoints,
@@ -196,7 +197,7 @@ def pretrain(
               "train": prepared.source, "validation": "held out of these texts",
               "n_learned_from": len(learned), "n_tokens": int(learned.lengths.sum()),
               **masking.to_dict()},
-        before_after=changes,
+        before_after=frame_of(changes, Change),
         versions=package_versions(),
         **vars(replace(run, decisions=(*prepared.trainable.decisions, *run.decisions))),
     )  # fmt: skip

@@ -137,8 +137,10 @@ class PretrainingResult(Displayed):
         """
         import pandas as pd
 
+        from embedtopics.training._rows import Change, rows_of
+
         rows: dict[str, list[float]] = {}
-        for change in self.report.before_after:
+        for change in rows_of(self.report.before_after, Change):
             kind, _, measure = change.metric.partition(" ")
             if change.task != TASK:
                 continue

@@ -280,14 +280,15 @@ def _training(report: TrainingReport) -> tuple[str, list[Section]]:
     diagnosis = report.diagnosis
     weights = f"of step {report.best_step:,}" if report.best_step else "unchanged"
     run = f"{report.objective} from {report.base}: {report.n_steps:,} steps. The weights are "
-    evidence = [each.says for each in diagnosis.evidence] or ["None."]
+    evidence = diagnosis.evidence["says"].tolist() or ["None."]
     sections = [
         Section("Summary", [f"Verdict: {diagnosis.verdict}.", f"{run}{weights}.", evidence]),
         Section("Advice", [list(diagnosis.advice) or ["None."]]),
         Section("Learning curves", [learning_curves(report)]),
     ]
-    if report.before_after:
-        scores = _table([vars(change) for change in report.before_after])
+    changes = report.before_after
+    if not changes.empty:
+        scores = Table(changes.columns.tolist(), changes.to_numpy(dtype=object).tolist())
         sections.append(Section("Before and after training", [before_after(report)]))
         sections.append(Section("Scores", [scores]))
     return f"Training of {Path(report.folder).name}", sections

@@ -38,8 +38,8 @@ from embedtopics.training._figures import (
     scores_estimate,
     units_of,
 )
+from embedtopics.training._rows import Change
 from embedtopics.training._split import in_order
-from embedtopics.training.results import Change
 
 SCORED = ("graded", "classed", "nli", "triplets", "pairs")
 """Kinds of examples that similarities can be right or wrong about."""

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from embedtopics.evaluation._bootstrap import interval
 from embedtopics.protocols import Float64Array
-from embedtopics.training.results import VERDICTS, Curves, Diagnosis, Evidence
+from embedtopics.training._rows import Evidence, frame_of
+from embedtopics.training.results import VERDICTS, Curves, Diagnosis
 
 # The limits were set on 1,000 drawn and 300 simulated runs, others than those of the benchmark
 # learning_curves.
@@ -286,7 +287,8 @@ def read_curves(curves: Curves) -> Diagnosis:
         text = f"The run has {n} validations; its curves can be read from {FEWEST_VALIDATIONS} on."
         count = Evidence("validations", float(n), n, n, float(FEWEST_VALIDATIONS), text)
         often = "Validate more often (validations_per_epoch) or train for more epochs."
-        return Diagnosis("uncertain", 1.0, {**NONE, "uncertain": 1.0}, (count,), (often,))
+        found = frame_of([count], Evidence)
+        return Diagnosis("uncertain", 1.0, {**NONE, "uncertain": 1.0}, found, (often,))
     series = series_of(curves)
     facts, redrawn = measure(series), measure(redraw(series, np.random.default_rng(0)))
     counts = np.bincount(decide(redrawn), minlength=len(VERDICTS))
@@ -300,7 +302,7 @@ def read_curves(curves: Curves) -> Diagnosis:
     if against or confidence < LEAST_CONFIDENCE or verdict != likely:
         verdict, confidence = "uncertain", max(shares.values())
     advice = against or advise(verdict, curves, shares, {item.name: item for item in evidence})
-    return Diagnosis(verdict, confidence, shares, evidence, advice)
+    return Diagnosis(verdict, confidence, shares, frame_of(evidence, Evidence), advice)
 
 
 def diverged_at(step: int) -> Diagnosis:
@@ -311,7 +313,8 @@ def diverged_at(step: int) -> Diagnosis:
         "Lower the learning rate to a tenth.",
         "Use float32 instead of half precision, and lower max_gradient.",
     )
-    return Diagnosis("chaotic", 1.0, {**NONE, "chaotic": 1.0}, (evidence,), advice)
+    found = frame_of([evidence], Evidence)
+    return Diagnosis("chaotic", 1.0, {**NONE, "chaotic": 1.0}, found, advice)
 
 
 def _against_the_metric(verdict: str, curves: Curves) -> tuple[str, ...]:

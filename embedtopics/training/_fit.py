@@ -17,6 +17,7 @@ from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.results import Decision
 from embedtopics.training._examples import Examples
 from embedtopics.training._reading import read_examples
+from embedtopics.training._rows import Change, frame_of
 from embedtopics.training._settings import TrainingSettings, require_libraries, settings_of
 from embedtopics.training._split import (
     LEAST_HELD_OUT,
@@ -26,7 +27,7 @@ from embedtopics.training._split import (
     require_size,
     train_test_split,
 )
-from embedtopics.training.results import Change, TrainingReport
+from embedtopics.training.results import TrainingReport
 from embedtopics.training.trainer._checkpoints import (
     checkpoints_of,
     delete_checkpoints,
@@ -293,7 +294,7 @@ def _train(job: _Job, examples: Examples) -> TrainingReport:
         folder=str(folder),
         settings=settings.to_dict(),
         data=data,
-        before_after=changes,
+        before_after=frame_of(changes, Change),
         versions=package_versions(),
         **vars(replace(run, decisions=distinct)),
     )
@@ -409,7 +410,8 @@ def _earlier_evaluations(folder: Path) -> dict[str, int]:
         report = read_report(folder)
     except (InputError, CorruptFileError):
         return {}
-    of_task = {change.task: change.n_test_evaluations for change in report.before_after}
+    changes = report.before_after
+    of_task = dict(zip(changes["task"], changes["n_test_evaluations"], strict=True))
     scored = report.data.get("scored_on", {})
     return {mark: of_task[task] for task, mark in scored.items() if of_task.get(task)}
 

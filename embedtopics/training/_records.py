@@ -10,7 +10,8 @@ from pydantic import AfterValidator, ConfigDict, Field, InstanceOf, ValidationEr
 
 from embedtopics._utils.records import DecisionRecord, Record, problem_of
 from embedtopics.results import Decision
-from embedtopics.training.results import Change, Curves, Diagnosis, Evidence, TrainingReport
+from embedtopics.training._rows import TABLES, Change, Evidence, frame_of
+from embedtopics.training.results import Curves, Diagnosis, TrainingReport
 
 
 def _of_kind(kind: str) -> Any:
@@ -25,6 +26,7 @@ def _of_kind(kind: str) -> Any:
     return AfterValidator(check)
 
 
+Count = Annotated[int, Field(ge=0, lt=2**63)]
 Steps = Annotated[np.ndarray, _of_kind("i")]
 Numbers = Annotated[np.ndarray, _of_kind("f")]
 
@@ -45,9 +47,9 @@ class ChangeRecord(_PartRecord):
     difference: float
     low: float
     high: float
-    n: int
+    n: Count
     verdict: str
-    n_test_evaluations: int = 0
+    n_test_evaluations: Count = 0
     note: str = ""
 
 
@@ -79,7 +81,7 @@ class CurvesRecord(_PartRecord):
 
 
 class DiagnosisRecord(_PartRecord):
-    """The fields of a `Diagnosis`."""
+    """The fields of a `Diagnosis`, whose table is a tuple of rows in a file."""
 
     verdict: str
     confidence: float
@@ -89,7 +91,7 @@ class DiagnosisRecord(_PartRecord):
 
 
 class ReportRecord(_PartRecord):
-    """The fields of a `TrainingReport`."""
+    """The fields of a `TrainingReport`, whose table is a tuple of rows in a file."""
 
     objective: str
     base: str
@@ -128,4 +130,7 @@ def make_part(name: Any, fields: Any) -> Any:
         record.model_validate(fields)
     except ValidationError as error:
         raise ValueError(f"{name}.{problem_of(error)}") from None
+    for table in TABLES.keys() & fields.keys():
+        if make in (Diagnosis, TrainingReport):
+            fields[table] = frame_of(fields[table], TABLES[table])
     return make(**fields)

@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,7 +39,11 @@ from embedtopics._utils.folders import (
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, DEFAULT_REPOSITORY
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.training._records import PARTS, make_part
-from embedtopics.training.results import Change, Diagnosis, TrainingReport
+from embedtopics.training._rows import TABLES, Change, rows_of
+from embedtopics.training.results import Diagnosis, TrainingReport
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KIND = "embedtopics training report"
 FORMAT = 1
@@ -114,10 +118,12 @@ def _plain(value: Any, where: str) -> Any:
         is_simple = all(isinstance(key, str) and not key.startswith("$") for key in value)
         return dict(items) if is_simple else {"$items": items}
     if type(value).__name__ in PARTS and dataclasses.is_dataclass(value):
-        fields = {
-            field.name: _plain(getattr(value, field.name), f"{where}.{field.name}")
-            for field in dataclasses.fields(value)
-        }
+        fields = {}
+        for field in dataclasses.fields(value):
+            part = getattr(value, field.name)
+            if field.name in TABLES:
+                part = rows_of(part, TABLES[field.name])
+            fields[field.name] = _plain(part, f"{where}.{field.name}")
         return {"$record": type(value).__name__, "fields": fields}
     raise InputError(where, "a number, string, list or mapping", found=type(value).__name__)
 
@@ -243,18 +249,18 @@ def _code(name: object) -> str:
 def _curve(diagnosis: Diagnosis) -> str:
     sure = "n/a" if math.isnan(diagnosis.confidence) else f"{diagnosis.confidence:.0%}"
     lines = [f"**{escaped(diagnosis.verdict)}** (confidence {sure}).", ""]
-    lines += [f"- {_sentence(each.says)}" for each in diagnosis.evidence]
+    lines += [f"- {_sentence(says)}" for says in diagnosis.evidence["says"]]
     if diagnosis.advice:
         lines += ["", "What may help:", "", *(f"- {_sentence(each)}" for each in diagnosis.advice)]
     return "\n".join(lines)
 
 
-def _changes(changes: Sequence[Change]) -> str:
-    if not changes:
+def _changes(changes: pd.DataFrame) -> str:
+    if changes.empty:
         return "The encoder was not compared with its base model."
     head = "on,figure,before,after,difference (95 % interval),n,test evaluations,verdict".split(",")
-    rows, notes = [], list(dict.fromkeys(change.note for change in changes if change.note))
-    for change in changes:
+    rows, notes = [], list(dict.fromkeys(note for note in changes["note"] if note))
+    for change in rows_of(changes, Change):
         mark = f" ({notes.index(change.note) + 1})" if change.note else ""
         names = [escaped(change.task, 60), escaped(change.metric, 80)]
         figures = ["n/a" if math.isnan(x) else f"{x:.3f}" for x in (change.before, change.after)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,19 +81,7 @@ class Curves(Displayed):
         return f"{self.n_steps_planned:,} steps, {n} validations, lowest loss {lowest}"
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """One figure of the curves, with its interval over resampled noise."""
-
-    name: str  # stable key, such as "gap" or "late_slope"
-    value: float
-    low: float
-    high: float
-    threshold: float  # what it was compared with; NaN if it was not
-    says: str  # the finding in one sentence
-
-
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Diagnosis(Displayed):
     """The verdict on learning curves.
 
@@ -106,7 +94,10 @@ class Diagnosis(Displayed):
         verdict if the verdict is "uncertain".
     shares : mapping of str to float
         That share for every verdict.
-    evidence : tuple of Evidence
+    evidence : DataFrame
+        A row for each figure of the curves: name (a stable key, such as "gap" or "late_slope"),
+        value, low, high (its interval over resampled noise), threshold (what it was compared with;
+        NaN if it was not) and says (the finding in one sentence).
     advice : tuple of str
         What to do next, the most promising first.
     """
@@ -114,54 +105,15 @@ class Diagnosis(Displayed):
     verdict: str
     confidence: float
     shares: Mapping[str, float]
-    evidence: tuple[Evidence, ...]
+    evidence: pd.DataFrame
     advice: tuple[str, ...]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the evidence: name, value, low, high, threshold and says (a sentence)."""
-        import pandas as pd
-
-        names = [one.name for one in fields(Evidence)]
-        rows = [[getattr(one, name) for name in names] for one in self.evidence]
-        return pd.DataFrame(rows, columns=names)
+        """Return the evidence."""
+        return self.evidence
 
     def _summary(self) -> str:
         return f"{self.verdict}, confidence {self.confidence:.0%}, {len(self.evidence)} findings"
-
-
-@dataclass(frozen=True)
-class Change:
-    """A figure of an encoder before and after training.
-
-    Parameters
-    ----------
-    task, metric : str
-        Name of the examples, such as "test", and of the figure.
-    before, after, difference : float
-    low, high : float
-        95 % interval of the difference, the same examples resampled for both encoders.
-    n : int
-        Examples.
-    verdict : {"better", "worse", "no difference shown"}
-        "descriptive" for figures that are neither good nor bad, such as the share of neighbors
-        kept.
-    n_test_evaluations : int
-        How often runs into the folder were scored on these examples, including this run; 0 for a
-        corpus.
-    note : str
-    """
-
-    task: str
-    metric: str
-    before: float
-    after: float
-    difference: float
-    low: float
-    high: float
-    n: int
-    verdict: str
-    n_test_evaluations: int = 0
-    note: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,8 +130,14 @@ class TrainingReport(Displayed):
     data : mapping
         Sizes, sources and overlaps of the training and validation examples.
     curves, diagnosis : Curves, Diagnosis
-    before_after : tuple of Change
-        Empty if nothing was compared.
+    before_after : DataFrame
+        A row for each set of examples and metric: task (name of the examples, such as "test"),
+        metric, before, after, difference, low, high (95 % interval of the difference, the same
+        examples resampled for both encoders), n (examples), verdict, n_test_evaluations and note.
+        The verdict is "better", "worse" or "no difference shown"; it is "descriptive" for figures
+        that are neither good nor bad, such as the share of neighbours kept. n_test_evaluations
+        counts how often runs into the folder were scored on these examples, including this run; it
+        is 0 for a corpus. No rows if nothing was compared.
     best_step, n_steps : int
         Step whose weights were kept, and steps taken.
     stopped : {"finished", "no improvement", "loss not finite"}
@@ -204,7 +162,7 @@ class TrainingReport(Displayed):
     data: Mapping[str, Any]
     curves: Curves
     diagnosis: Diagnosis
-    before_after: tuple[Change, ...]
+    before_after: pd.DataFrame
     best_step: int
     n_steps: int
     stopped: str
@@ -255,20 +213,8 @@ class TrainingReport(Displayed):
         return self.diagnosis.advice
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the changes of the encoder: a row for each set of examples and metric.
-
-        Returns
-        -------
-        DataFrame
-            Columns task, metric, before, after, difference, low, high (95 % interval), n, verdict,
-            n_test_evaluations (how often runs into the folder were scored on these examples) and
-            note; no rows if nothing was compared.
-        """
-        import pandas as pd
-
-        names = [one.name for one in fields(Change)]
-        rows = [[getattr(change, name) for name in names] for change in self.before_after]
-        return pd.DataFrame(rows, columns=names)
+        """Return `before_after`."""
+        return self.before_after
 
     def _summary(self) -> str:
         return (

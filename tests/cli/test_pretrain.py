@@ -28,9 +28,9 @@ def test_reads_texts_and_says_what_came_of_it(tiny_bert, articles, tmp_path):
     assert done.exit_code == 0, done.output
     report = training.TrainingReport.load(out)
     assert report.objective == "masked language model: WholeWordMasking"
-    assert {change.task for change in report.before_after} == {"held-out texts", "corpus"}
+    assert set(report.before_after["task"]) == {"held-out texts", "corpus"}
     printed = " ".join(done.stdout.split())
-    loss = report.before_after[0]
+    loss = next(report.before_after.itertuples())
     assert f"{loss.before:.3f} {loss.after:.3f} {loss.difference:+.3f}" in printed
     assert f"verdict: {report.diagnosis.verdict}" in printed
     assert "no head that predicts tokens" in " ".join(done.stderr.split())
@@ -61,7 +61,7 @@ def test_words_are_added_before(tiny_bert, articles, tmp_path):
         str(tiny_bert), tmp_path / "out", corpus=table["body"].tolist(), labels=list(table["kind"])
     )
     reported = training.TrainingReport.load(tmp_path / "out").before_after
-    assert {c.metric: c.before for c in reported if c.task == "corpus"} == {
+    assert {c.metric: c.before for c in reported.itertuples() if c.task == "corpus"} == {
         c.metric: c.before for c in named
     }
 

@@ -11,11 +11,12 @@ import pytest
 from embedtopics import training
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.results import Decision
-from embedtopics.training.results import Change, Diagnosis
+from embedtopics.training._rows import Change, frame_of
+from embedtopics.training.results import Diagnosis
 from tests.cli.running import refused, run
 from tests.encoders.conftest import WORDS
 from tests.factories import raising
-from tests.training.reports import make_report
+from tests.training.reports import NO_CHANGES, NO_EVIDENCE, make_report
 
 CONTENT = [word for word in WORDS if word not in ("the", "a", "and", "or", "on", "in")]
 QUICK = ("--epochs", 1, "--batch-size", 16, "--learning-rate", 1e-3, "--validations-per-epoch", 6)
@@ -62,15 +63,15 @@ def test_trains_on_graded_pairs_and_reads_the_report_again(tiny_bert, pairs_file
     assert done.exit_code == 0, done.output
     report = training.TrainingReport.load(out)
     assert report.settings["epochs"] == 1 and report.settings["batch_size"] == 16
-    assert {change.task for change in report.before_after} == {"test"}
+    assert set(report.before_after["task"]) == {"test"}
     printed = " ".join(done.stdout.split())
-    for change in report.before_after:
+    for change in report.before_after.itertuples():
         figures = f"{change.before:.3f} {change.after:.3f} {change.difference:+.3f}"
         assert f"{figures} [{change.low:+.3f}, {change.high:+.3f}] " in printed
     assert "216 examples of" in done.stdout and "24 examples of" in done.stdout
     assert f"verdict: {report.diagnosis.verdict} (confidence" in done.stdout
-    for said in (*report.diagnosis.evidence, *report.advice):
-        assert getattr(said, "says", said) in done.stdout
+    for said in (*report.diagnosis.evidence["says"], *report.advice):
+        assert said in done.stdout
     assert f"--encoder {out}" in done.stdout
     page = figure.read_text("utf-8")
     assert 'id="place-figure-0"' in page and 'id="place-figure-1"' in page
@@ -126,10 +127,10 @@ DATA = {"n_train": 90, "n_validation": 10, "train": "pairs.csv", "validation": "
 
 
 def good_report(**changes):
-    made = make_report(stopped="finished", before_after=(), data=DATA, **changes)
+    made = make_report(stopped="finished", before_after=NO_CHANGES, data=DATA, **changes)
     if "diagnosis" in changes:
         return made
-    return dataclasses.replace(made, diagnosis=Diagnosis("just right", 0.9, {}, (), ()))
+    return dataclasses.replace(made, diagnosis=Diagnosis("just right", 0.9, {}, NO_EVIDENCE, ()))
 
 
 def first_line(done):
@@ -141,17 +142,17 @@ def test_a_bad_run_says_so_first(fit_gives, pairs_file, tmp_path):
     fit_gives(good_report())
     assert "WARNING" not in run(*command).output
     for verdict in ("learns nothing", "chaotic", "overlearning"):
-        fit_gives(good_report(diagnosis=Diagnosis(verdict, 0.8, {}, (), ())))
+        fit_gives(good_report(diagnosis=Diagnosis(verdict, 0.8, {}, NO_EVIDENCE, ())))
         line = first_line(run(*command))
         assert line.startswith("WARNING:") and verdict in line
-    fit_gives(good_report(diagnosis=Diagnosis("uncertain", 0.4, {}, (), ())))
+    fit_gives(good_report(diagnosis=Diagnosis("uncertain", 0.4, {}, NO_EVIDENCE, ())))
     assert first_line(run(*command)) == "WARNING: the learning curves are inconclusive"
-    fit_gives(good_report(diagnosis=Diagnosis("could learn more", 0.8, {}, (), ())))
+    fit_gives(good_report(diagnosis=Diagnosis("could learn more", 0.8, {}, NO_EVIDENCE, ())))
     assert "WARNING" not in run(*command).output
     fit_gives(good_report(best_step=0))
     assert "the encoder is unchanged" in first_line(run(*command))
     worse = Change("stsb", "Spearman", 0.82, 0.75, -0.07, -0.09, -0.05, 1379, "worse", 1)
-    fit_gives(dataclasses.replace(good_report(), before_after=(worse,)))
+    fit_gives(dataclasses.replace(good_report(), before_after=frame_of([worse], Change)))
     warning = "WARNING: worse than before on stsb: Spearman 0.820 to 0.750"
     assert first_line(run(*command)) == warning
 

@@ -83,6 +83,6 @@ def test_texts_alone_with_a_corpus_and_a_test(train, tmp_path):
         "texts", documents(), "--text", "body", "--test", test, "--corpus", corpus,
         "--labels", "section",
     )  # fmt: skip
-    assert {change.task for change in report.before_after} == {"test", "corpus"}
+    assert set(report.before_after["task"]) == {"test", "corpus"}
     assert "10-NN accuracy" in done.stdout
     assert f"embedtopics topics {corpus} --text body --out topics" in done.stdout

@@ -9,9 +9,11 @@ import pytest
 from embedtopics import plots
 from embedtopics.plots import before_after
 from embedtopics.training._curves import read_curves
-from embedtopics.training.results import Change, Diagnosis, TrainingReport
+from embedtopics.training._rows import Change, frame_of
+from embedtopics.training.results import Diagnosis, TrainingReport
 from tests.factories import refuses
 from tests.training import curves_first
+from tests.training.reports import NO_EVIDENCE
 
 HOSTILE = "<b onclick=x>$x$</b>"
 
@@ -26,11 +28,11 @@ def trace(figure, name):
     return found
 
 
-def report(curves, read=None, best_step=-1):
+def report(curves, read=None, best_step=-1, changes=()):
     return TrainingReport(
         objective="nli", base="b", folder="f", settings={}, data={}, curves=curves,
-        diagnosis=read or read_curves(curves), before_after=(), best_step=best_step, n_steps=1,
-        stopped="finished", seconds=1.0, examples_per_second=1.0,
+        diagnosis=read or read_curves(curves), before_after=frame_of(changes, Change),
+        best_step=best_step, n_steps=1, stopped="finished", seconds=1.0, examples_per_second=1.0,
     )  # fmt: skip
 
 
@@ -49,7 +51,7 @@ def test_curves_are_drawn_over_epochs_with_their_verdict(kind):
     assert ("turns here" in texts) == (read.verdict == "overlearning")
     assert any(read.advice[0][:30] in text for text in texts) if read.advice else True
     (band,) = figure.layout.shapes
-    late = next(item for item in read.evidence if item.name == "late_step")
+    late = next(item for item in read.evidence.itertuples() if item.name == "late_step")
     assert band.x0 == pytest.approx(late.value / curves.steps_per_epoch)
     assert band.x1 == pytest.approx(curves.validation_steps[-1] / curves.steps_per_epoch)
 
@@ -118,7 +120,7 @@ def test_the_axis_ends_where_the_run_did_and_names_its_plan(share):
 def test_names_and_findings_are_no_markup():
     curves, _ = drawn("just right")
     curves = dataclasses.replace(curves, metric_name=HOSTILE)
-    read = Diagnosis("learns nothing", 1.0, {}, (), (HOSTILE,))
+    read = Diagnosis("learns nothing", 1.0, {}, NO_EVIDENCE, (HOSTILE,))
     written = plots.learning_curves(report(curves, read)).to_json()
     assert "<b onclick" not in written and "$x$" not in written
 
@@ -131,13 +133,24 @@ def test_what_cannot_be_drawn_is_refused():
         plots.learning_curves(report(dataclasses.replace(curves, **none), read))
 
 
-CHANGES = (
+def changed(*changes):
+    """Return a report with these changes."""
+    return report(drawn("just right")[0], changes=changes)
+
+
+CHANGES = changed(
     Change("test", "Spearman", 0.8, 0.85, 0.05, 0.02, 0.07, 1379, "better", 3, "A <b> & $x$ note."),
     Change("stsb", "Spearman", 0.82, 0.75, -0.07, -0.09, -0.05, 1379, "worse", 1),
     Change("corpus", "neighbours kept", 1.0, 0.4, -0.6, -0.62, -0.58, 500, "descriptive"),
     Change("test", "Pearson", 0.8, 0.79, -0.01, -0.04, 0.02, 1379, "no difference shown", 3),
     Change("test", "AUC", 0.8, math.nan, math.nan, math.nan, math.nan, 9, "no difference shown"),
 )
+
+
+@pytest.mark.parametrize("changes", [CHANGES.before_after, [], (), None])
+def test_rows_of_a_report_are_no_report(changes):
+    with refuses("report"):
+        before_after(changes)
 
 
 def points(figure, axis):
@@ -180,4 +193,4 @@ def test_hover_says_how_many_examples_and_looks_and_shows_notes_as_text():
     assert "0.800 before, 0.850 after: +0.050 (+0.020 to +0.070)" in text
     assert "A &lt;b&gt; &amp; &#36;x&#36; note." in text
     hostile = Change("<script>", "<i>", 0, 1, 1, 0.5, 1.5, 1, "better")
-    assert "<script" not in before_after([hostile]).to_json().replace("\\u003c", "<")
+    assert "<script" not in before_after(changed(hostile)).to_json().replace("\\u003c", "<")

@@ -3,15 +3,21 @@
 import math
 
 import numpy as np
+import pandas as pd
 
 from embedtopics.results import Decision
-from embedtopics.training.results import Change, Curves, Diagnosis, Evidence, TrainingReport
+from embedtopics.training._rows import Change, Evidence, frame_of
+from embedtopics.training.results import Curves, Diagnosis, TrainingReport
 
 HOSTILE = (
     "# heading\n\n| a | b |\n|---|---|\n<script>alert(1)</script> [link](javascript:alert(1)) "
     "![i](http://evil.example/x.png) **bold** `code` $x$ \\| www.evil.example\n---\nlicense: evil\n"
     "\u202eturned\u202c \x00 \ud800 &lt; 1) 2. - + = https://evil.example"
 )
+
+
+NO_CHANGES = frame_of((), Change)
+NO_EVIDENCE = frame_of((), Evidence)
 
 
 def make_report(**changes):
@@ -33,7 +39,9 @@ def make_report(**changes):
         "overlearning",
         0.9,
         {"overlearning": 0.9, "just right": 0.1},
-        (Evidence("gap", 0.3, 0.1, 0.5, nan, "The validation loss rises by 0.125."),),
+        frame_of(
+            [Evidence("gap", 0.3, 0.1, 0.5, nan, "The validation loss rises by 0.125.")], Evidence
+        ),
         ("Train for one epoch.", HOSTILE),
     )
     before_after = (
@@ -58,7 +66,7 @@ def make_report(**changes):
         },
         "curves": curves,
         "diagnosis": diagnosis,
-        "before_after": before_after,
+        "before_after": frame_of(before_after, Change),
         "best_step": 2,
         "n_steps": 4,
         "stopped": "no improvement",
@@ -84,6 +92,8 @@ def same(one, other):
         )
     if type(one) is not type(other):
         return False
+    if isinstance(one, pd.DataFrame):
+        return one.equals(other) and one.dtypes.equals(other.dtypes)
     if isinstance(one, (list, tuple)):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, dict):

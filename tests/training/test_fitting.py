@@ -50,10 +50,10 @@ def test_a_fit_leaves_an_encoder_its_report_and_a_card(tiny_bert, tmp_path, sets
     card = (folder / "README.md").read_text("utf-8")
     assert "Training took 16 steps" in card and str(tmp_path) not in card
     assert not (tmp_path / "tuned.training").exists()
-    tasks = [change.task for change in report.before_after]
+    tasks = report.before_after["task"].tolist()
     assert "test" in tasks and "other" in tasks and any("corpus" in task for task in tasks)
     (spearman,) = (
-        change for change in report.before_after
+        change for change in report.before_after.itertuples()
         if change.task == "test" and "spearman" in change.metric.lower()
     )  # fmt: skip
     first, second = (tuned.encode(list(column)).astype(float) for column in test.columns)
@@ -175,7 +175,7 @@ def test_before_and_after_are_read_alike_so_that_nothing_learned_is_no_differenc
         settings={**FAST, "epochs": 0.3, "learning_rate": 1e-12},
     )  # fmt: skip
     assert report.best_step == 0 and len(report.before_after) == 2
-    for change in report.before_after:
+    for change in report.before_after.itertuples():
         assert change.difference == 0 and change.note.count("int8") == 0
     said = [one.message for one in report.decisions if one.name == "equal_conditions"]
     assert len(said) == 1 and "int8" in said[0] and "chunk" in said[0]
@@ -202,7 +202,7 @@ def test_test_sets_are_counted_in_the_report_of_the_folder(tiny_bert, tmp_path, 
     counts = []
     for measured in (test, test, test.take(range(30))):
         report = et.training.fit(tiny_bert, train, test=measured, **quick)
-        counts.append({change.n_test_evaluations for change in report.before_after})
+        counts.append(set(report.before_after["n_test_evaluations"]))
     assert counts == [{1}, {2}, {1}]
     assert not any("looks" in path.name for path in tmp_path.rglob("*"))
 

@@ -60,6 +60,12 @@ def first_change(fields):
         ("advice", lambda f: f["diagnosis"]["fields"].update(advice={"$tuple": [1]})),
         ("before", lambda f: first_change(f).update(before="0.8")),
         ("n", lambda f: first_change(f).update(n=None)),
+        ("n", lambda f: first_change(f).update(n=10**30)),
+        ("n_test_evaluations", lambda f: first_change(f).update(n_test_evaluations=-1)),
+        ("before_after", lambda f: f.update(before_after=[])),
+        ("before_after", lambda f: f.update(before_after={"$tuple": [f["curves"]]})),
+        ("evidence", lambda f: f["diagnosis"]["fields"].update(evidence="gap")),
+        ("evidence", lambda f: f["diagnosis"]["fields"].update(evidence=f["before_after"])),
         ("difference", lambda f: first_change(f).pop("difference")),
     ],
 )

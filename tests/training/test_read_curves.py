@@ -52,7 +52,7 @@ def test_the_scale_of_the_loss_changes_no_verdict(kind, seed, factor):
     one, other = read_curves(curves), read_curves(changed(curves, factor, 0.0))
     assert one.verdict == other.verdict
     assert one.shares == other.shares
-    assert other.evidence[0].value == pytest.approx(factor * one.evidence[0].value)
+    assert other.evidence["value"][0] == pytest.approx(factor * one.evidence["value"][0])
 
 
 @settings(max_examples=25, deadline=None)
@@ -68,11 +68,11 @@ def test_a_diagnosis_is_whole():
     found = read_curves(curves_first.draw("overlearning", 4))
     assert set(found.shares) == set(VERDICTS) and sum(found.shares.values()) == pytest.approx(1)
     assert found.confidence == found.shares[found.verdict]
-    names = [item.name for item in found.evidence]
+    names = found.evidence["name"].tolist()
     assert len(set(names)) == len(names)
     assert {"learned", "late_slope", "late_step", "turn", "turn_step", "gap",
             "swings"} <= set(names)  # fmt: skip
-    for item in found.evidence:
+    for item in found.evidence.itertuples():
         assert item.says and np.isfinite(item.value)
 
 
@@ -118,7 +118,7 @@ def test_no_verdict_speaks_against_a_clear_gain(n, noise):
             )
         )
         found[diagnosis.verdict] += 1
-        first, second = (item.says for item in diagnosis.evidence[:2])
+        first, second = diagnosis.evidence["says"][:2]
         assert first.startswith("The validation loss fell from 1") and "at step" in first
         assert second.startswith("Spearman correlation was ") and "at the end" in second
     assert found["learns nothing"] == 0 and found["chaotic"] == 0, dict(found)
@@ -130,7 +130,7 @@ def test_figures_are_those_of_the_curve():
         return valley, 1.0 - 0.8 * done
 
     found = read_curves(drawn_by_hand(turning))
-    evidence = {item.name: item for item in found.evidence}
+    evidence = {item.name: item for item in found.evidence.itertuples()}
     assert found.verdict == "overlearning"
     assert evidence["learned"].value == pytest.approx(0.4, abs=0.02)
     assert evidence["turn"].value == pytest.approx(0.4, abs=0.02)
@@ -146,7 +146,7 @@ def test_a_straight_fall_over_the_learning_done_has_its_full_speed_to_the_end():
     last_tenth = curves.validation_loss[-3] - curves.validation_loss[-1]
     assert last_tenth < 0.02
     found = read_curves(curves)
-    evidence = {item.name: item for item in found.evidence}
+    evidence = {item.name: item for item in found.evidence.itertuples()}
     assert found.verdict == "could learn more"
     assert evidence["late_slope"].value == pytest.approx(1.0, abs=0.05)
     assert "8 epochs instead of 4" in found.advice[0]
@@ -171,7 +171,7 @@ def test_a_loss_that_is_no_number_is_chaos(value):
     loss = curves.training_loss.copy()
     loss[50:] = value
     found = read_curves(dataclasses.replace(curves, training_loss=loss))
-    assert found.verdict == "chaotic" and found.evidence[0].value == 510
+    assert found.verdict == "chaotic" and found.evidence["value"].tolist() == [510]
 
 
 def test_the_best_checkpoint_is_named_where_the_run_overlearned():
@@ -236,7 +236,7 @@ def test_verdicts_on_runs_that_people_read():
     advice = {name: " ".join(one.advice) for name, one in verdicts.items()}
     assert "More epochs will hardly help" in advice["sts 2000, cosine, 1e-3"]
     assert "more epochs may help" in advice["nli 2000, ranking, 1e-3"]
-    collapse = [item.says for item in verdicts["siamese sts 100, 3e-3"].evidence]
+    collapse = verdicts["siamese sts 100, 3e-3"].evidence["says"].tolist()
     assert "The loss on training examples rose as well: the steps are too large." in collapse
 
 
@@ -276,7 +276,7 @@ def test_no_verdict_speaks_against_its_evidence(seeds):
         curves = seed if isinstance(seed, Curves) else drawn_at_random(seed)
         found = read_curves(curves)
         learned, turn = (
-            next(item for item in found.evidence if item.name == name)
+            next(item for item in found.evidence.itertuples() if item.name == name)
             for name in ("learned", "turn")
         )
         has_fallen, metric = learned.value > learned.threshold, curves.metric

@@ -23,7 +23,7 @@ from embedtopics.training._report import (
     write_report,
 )
 from tests.factories import refuses
-from tests.training.reports import HOSTILE, make_report, same
+from tests.training.reports import HOSTILE, NO_CHANGES, make_report, same
 
 
 def test_all_values_come_back(tmp_path):
@@ -166,7 +166,7 @@ def test_figures_are_those_of_the_report():
     assert "| `learning_rate` | 2e-05 |" in card
     assert "- n train: 5,749" in card and "- shares: 0.5, n/a" in card
     assert "/home/somebody" not in card and "- train: train.csv" in card
-    assert "was not compared" in model_card(make_report(before_after=()))
+    assert "was not compared" in model_card(make_report(before_after=NO_CHANGES))
 
 
 def test_unchanged_weights_are_said_first():
@@ -225,3 +225,42 @@ def test_a_report_loads_no_encoder_but_from_a_folder(name):
     report = make_report(folder=name)
     with refuses("folder"):
         report.encoder  # noqa: B018
+
+
+def test_tables_have_the_columns_of_their_rows():
+    report = make_report()
+    changes = report.before_after
+    assert changes.columns.tolist() == [
+        "task", "metric", "before", "after", "difference", "low", "high", "n", "verdict",
+        "n_test_evaluations", "note",
+    ]  # fmt: skip
+    assert changes["n"].tolist() == [1379, 1379, 20, 500]
+    assert changes["n_test_evaluations"].tolist() == [3, 1, 0, 0]
+    assert report.to_frame() is changes
+
+    evidence = report.diagnosis.evidence
+    assert evidence.columns.tolist() == ["name", "value", "low", "high", "threshold", "says"]
+    assert evidence["low"].tolist() == [0.1] and np.isnan(evidence["threshold"][0])
+    assert report.diagnosis.to_frame() is evidence
+
+
+def test_nothing_compared_is_a_table_without_rows(tmp_path):
+    report = make_report(before_after=NO_CHANGES)
+    write_report(report, tmp_path)
+    loaded = TrainingReport.load(tmp_path).before_after
+    assert loaded.empty and same(loaded, report.before_after)
+    assert same(make_report().before_after.iloc[:0], NO_CHANGES)
+
+
+def test_a_row_in_a_file_is_a_record(tmp_path):
+    """Reports of earlier versions, which held tuples of records, are read in this form."""
+    content = json.loads((write_report(make_report(), tmp_path) / "training.json").read_text())
+    changes = content["fields"]["before_after"]["$tuple"]
+    assert [row["$record"] for row in changes] == ["Change"] * 4
+    assert changes[1]["fields"] == {
+        "task": "stsb", "metric": "Spearman correlation", "before": 0.82, "after": 0.75,
+        "difference": -0.07, "low": -0.09, "high": -0.05, "n": 1379, "verdict": "worse",
+        "n_test_evaluations": 1, "note": "",
+    }  # fmt: skip
+    (found,) = content["fields"]["diagnosis"]["fields"]["evidence"]["$tuple"]
+    assert found["$record"] == "Evidence" and found["fields"]["threshold"] == {"$number": "nan"}

@@ -183,7 +183,7 @@ class Examples:
             rows=self.rows[places],
         )
 
-    def noting(self, *decisions: Decision) -> Examples:
+    def _noting(self, *decisions: Decision) -> Examples:
         """Return the examples with further decisions."""
         return replace(self, decisions=(*self.decisions, *decisions))
 

@@ -270,7 +270,7 @@ def mine_hard_negatives(
     apart += f"{float(pair_similarity[rows].mean()):.3f} of positives."
     notes.append(Decision("training", "negative_similarity", near, apart))
     columns = (*pairs.columns, *negatives)
-    triplets: Examples = replace(pairs, kind="triplets", columns=columns).noting(*notes)
+    triplets: Examples = replace(pairs, kind="triplets", columns=columns)._noting(*notes)
     return triplets
 
 

@@ -100,7 +100,7 @@ def train_test_split(
     )
     decision = Decision("training", "held_out_share", n_held / len(examples), message)
     train, rest = (examples.take(np.flatnonzero(side)) for side in (~is_held_out, is_held_out))
-    return train.noting(decision), rest.noting(decision)
+    return train._noting(decision), rest._noting(decision)
 
 
 def require_size(examples: Examples, min_size: int = LEAST_HELD_OUT) -> None:

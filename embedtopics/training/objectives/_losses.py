@@ -205,7 +205,7 @@ def one_negative_each(examples: Examples) -> Examples:
         columns=(anchors * times, positives * times, tuple(t for c in negatives for t in c)),
         rows=np.tile(examples.rows, times),
     )
-    return triplets.noting(Decision("training", "negatives", times, message))
+    return triplets._noting(Decision("training", "negatives", times, message))
 
 
 def simcse(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Objective:

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 _NOTHING = object()
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
+_LONGEST_VALUE = 300
+"""Characters of a value in a message: the remedy after it shall be read."""
 _LONGEST = 3000
 """Characters of a message."""
 
@@ -122,13 +124,19 @@ class InputError(EmbedTopicsError, ValueError):
         self.line = line
         problem = f"{parameter} must be {expected}" if expected else parameter
         if got is not _NOTHING or found:
-            problem += f"; got {found or _SHORT.repr(got)}"
+            problem += f"; got {found or _shortened(_SHORT.repr(got))}"
         if row is not None:
             problem += f" in {name_rows([row])}"
         if line is not None:
             problem += f" in line {line}"
         self.problem = " ".join(filter(None, problem.splitlines()))  # arrays have many lines
         super().__init__(f"{self.problem}; {remedy}" if remedy else self.problem)
+
+
+def _shortened(text: str) -> str:
+    """Return the beginning and the end of a long text."""
+    half = _LONGEST_VALUE // 2
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:half]} ... {text[-half:]}"
 
 
 def name_rows(rows: Sequence[int], lines: Sequence[int] | None = None) -> str:

@@ -61,7 +61,7 @@ def encoder(tmp_path_factory):
     """The trained encoder that the README's commands read."""
     folder = tmp_path_factory.mktemp("encoder")
     fill(folder)
-    (train,) = (command for command in commands() if command.startswith("embedtopics train nli"))
+    (train,) = (command for command in commands() if command.startswith("embedtopics train pairs"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         few_steps(patch)

@@ -157,7 +157,7 @@ def test_python_blocks_of_the_readme_run(readme):
     assert len(python_blocks("README")) == 12
     for name in ("comparison.html", "study.html"):
         assert Path(name).stat().st_size > 50_000
-    assert Path("my-model", "manifest.json").is_file()
+    assert Path("study", "manifest.json").is_file()
     assert Path("my-encoder", "model.safetensors").is_file()
     assert len(readme.names["hits"])
 

@@ -21,7 +21,8 @@ MIXTURE = "call et.plots.mixture(et.topics.mixture(model, 0))"
 
 TOPICS: Mapping[str, str] = {
     # Methods of BERTopic.
-    "approximate_distribution": "call et.topics.mixtures(model)",
+    "approximate_distribution": "call et.topics.mixtures(model); the words of a row are in "
+    "et.topics.mixture(model, 0)",
     "delete_topics": f"call et.topics.remove(model, [0]); {EDIT}",
     "find_topics": "call et.topics.find(model, query)",
     "generate_topic_labels": 'call et.topics.table(model, n_terms=2)["terms"].str.join(", ")',
@@ -33,9 +34,9 @@ TOPICS: Mapping[str, str] = {
     "get_topic_tree": "call et.topics.hierarchy(model).to_text()",
     "get_topics": "call et.topics.terms(model)",
     "hierarchical_topics": "call et.topics.hierarchy(model)",
-    "merge_models": f"call et.topics.extend(model, texts, adopt=True); {EDIT}",
+    "merge_models": f"call et.topics.extend(model, texts, adopt=True).result; {EDIT}",
     "merge_topics": f"call et.topics.merge(model, [0, 1]); {EDIT}",
-    "partial_fit": f"call et.topics.extend(model, texts); {EDIT}",
+    "partial_fit": f"call et.topics.extend(model, texts).result; {EDIT}",
     "push_to_hf_hub": 'call model.save("study", texts=False); then upload the folder',
     "reduce_outliers": f"call et.topics.reduce_outliers(model); {EDIT}",
     "reduce_topics": f"call et.topics.merge(model, n_topics=2); {EDIT}",
@@ -226,7 +227,7 @@ INDEX: Mapping[str, str] = {
     "similarity_search_with_score": 'call index.search("a query", k=10)',
 }
 
-TRAIN = 'call et.training.fit(encoder, examples, out="tuned")'
+TRAIN = 'call et.training.fit(encoder, examples, kind="pairs", out="tuned")'
 MODULES = "call et.encoders.to_sentence_transformer(encoder)"
 MANY = 'call et.batch.embed(encoder, "texts/*.parquet", "vectors")'
 
@@ -276,20 +277,23 @@ HINTS: Mapping[str, Mapping[str, str]] = {
     "encoder": ENCODER,
 }
 
+SHARES = "call et.inference.shares(et.inference.Measurement.from_classifier(classifier, texts, gold), by)"
 EXAMPLES = 'et.training.read_examples(pairs, "pairs")'
 NAMES: Mapping[str, str] = {
     # sentence-transformers.
-    "BinaryClassificationEvaluator": "call et.comparison.evaluate_encoders([encoder], examples)",
-    "CosineSimilarityLoss": f'{TRAIN} with kind="graded"',
+    "BinaryClassificationEvaluator": "call et.comparison.evaluate_encoders([encoder], "
+    'et.training.read_examples(rows, "classed"))',
+    "CosineSimilarityLoss": TRAIN.replace("pairs", "graded"),
     "CrossEncoder": 'call index.search("a query", reranker=reranker)',
-    "EmbeddingSimilarityEvaluator": "call et.comparison.evaluate_encoders([encoder], examples)",
+    "EmbeddingSimilarityEvaluator": "call et.comparison.evaluate_encoders([encoder], "
+    'et.training.read_examples(rows, "graded"))',
     "InformationRetrievalEvaluator": "call et.comparison.evaluate_encoders([encoder], examples)",
     "InputExample": f"call {EXAMPLES}",
-    "MultipleNegativesRankingLoss": f'{TRAIN} with kind="pairs"',
+    "MultipleNegativesRankingLoss": TRAIN,
     "SentenceTransformer": "it is et.SentenceEncoder",
     "SentenceTransformerTrainer": TRAIN,
     "SentenceTransformerTrainingArguments": "it is et.training.TrainingSettings",
-    "TripletLoss": f'{TRAIN} with kind="triplets"',
+    "TripletLoss": TRAIN.replace("pairs", "triplets"),
     "community_detection": "call et.TopicModel(encoder).fit_predict(texts)",
     "cos_sim": "call encoder.similarity(vectors, vectors)",
     "finetune": TRAIN,
@@ -315,10 +319,10 @@ NAMES: Mapping[str, str] = {
     "cohen_kappa_score": "call et.evaluation.krippendorff_alpha(ratings)",
     "silhouette_score": "call et.topics.evaluate(model)",
     # Shares that are corrected for errors of labels.
-    "correct_shares": "call et.inference.shares(measurement, by)",
-    "corrected_shares": "call et.inference.shares(measurement, by)",
-    "estimate_shares": "call et.inference.shares(measurement, by)",
-    "prevalence": "call et.inference.shares(measurement, by)",
+    "correct_shares": SHARES,
+    "corrected_shares": SHARES,
+    "estimate_shares": SHARES,
+    "prevalence": SHARES,
 }
 """Names of functions and classes that users look for in a namespace of this package."""
 

@@ -194,6 +194,9 @@ def _named_sets(examples: Any) -> dict[str, Any]:
             several = list(examples)
         named = {}
         for one in several:
+            if not isinstance(one, (Examples, RetrievalSet)):
+                remedy = 'read them: et.training.read_examples(rows, "graded")'
+                raise InputError("examples", "Examples or retrieval sets", one, remedy)
             name = getattr(one, "source", "") or getattr(one, "kind", "examples")
             if name in named:
                 raise InputError("examples", "of different sources", name, "pass a dict by name")

@@ -48,7 +48,8 @@ def checked_stop_words(words: Any) -> str | list[str]:
         return words
     is_list = isinstance(words, Collection) and not isinstance(words, str)
     if not is_list or not all(isinstance(word, str) for word in words):
-        raise InputError("stop_words", '"auto" or a list of words', words)
+        remedy = 'leave it out: "auto" takes the lists of the languages of the texts'
+        raise InputError("stop_words", '"auto" or a list of words', words, remedy)
     return list(words)
 
 

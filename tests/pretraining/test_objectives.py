@@ -98,7 +98,7 @@ def test_the_loss_of_pairs_is_that_of_transformers(checkpoint, kind):
     from transformers import BertForNextSentencePrediction, BertForPreTraining
 
     folder = checkpoint("bert")
-    run = prepared(folder, texts_of_sentences(40), f"mlm+{kind}", max_length=32)
+    run = prepared(folder, texts_of_sentences(40), f"mlm+{kind}", max_seq_length=32)
     data, head = run.data, run.data.loss
     data.model.eval(), head.eval()
     batch = data.batch(data.examples, range(12), np.random.default_rng(5))

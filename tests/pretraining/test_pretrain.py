@@ -18,7 +18,7 @@ from tests.encoders.conftest import table, tokenizer  # noqa: F401
 from tests.factories import FULL_DISK, each, exact_encoder, raising, refuses
 from tests.pretraining.conftest import save_checkpoint, sentences
 
-QUICK = {"epochs": 2, "batch_size": 8, "learning_rate": 3e-3, "patience": None,
+QUICK = {"epochs": 2, "batch_size": 8, "learning_rate": 3e-3, "patience": None, "random_state": 42,
          "sample_size": 0, "precision": "float32", "show_progress": False}  # fmt: skip
 FAMILIES = ("bert", "roberta", "deberta", "modernbert", "xlm", "distilbert")
 

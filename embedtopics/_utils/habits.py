@@ -277,7 +277,8 @@ HINTS: Mapping[str, Mapping[str, str]] = {
     "encoder": ENCODER,
 }
 
-SHARES = "call et.inference.shares(et.inference.Measurement.from_classifier(classifier, texts, gold), by)"
+MEASURED = "et.inference.Measurement.from_classifier(classifier, texts, gold)"
+SHARES = f"call et.inference.shares({MEASURED}, by)"
 EXAMPLES = 'et.training.read_examples(pairs, "pairs")'
 NAMES: Mapping[str, str] = {
     # sentence-transformers.

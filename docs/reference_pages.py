@@ -23,7 +23,17 @@ def public_names(module: ModuleType) -> list[str]:
     names = getattr(module, "__all__", None) or [
         name for name, value in vars(module).items() if is_class_of(value, module)
     ]
-    return [name for name in names if not isinstance(getattr(module, name), ModuleType)]
+    return [
+        name
+        for name in names
+        if not isinstance(getattr(module, name), ModuleType) and is_at_home(name, module)
+    ]
+
+
+def is_at_home(name: str, module: ModuleType) -> bool:
+    """Return whether a name is described here: names of the root are on its page alone."""
+    package = importlib.import_module("embedtopics")
+    return module is package or name not in package.__all__
 
 
 def is_class_of(value: object, module: ModuleType) -> bool:

@@ -86,11 +86,11 @@ et.pretraining.extend_vocabulary("all-MiniLM-L6-v2", ["graphene"], out="o")
 et.SearchIndex.build(et.Corpus(texts), "i").search("word", reranker="t5")
 """
 COMMANDS = """
-train triplets triplets.csv --out o
+train triplets.csv --kind triplets --out o
 pretrain articles.csv --text body --out o
 pretrain articles.csv --text body --add-words 5 --out o
 probe treebank.conllu
-classify train triplets.csv --text positive --label negative --method few_shot --out o
+classify train triplets.csv --text positive --labels negative --method few_shot --out o
 topics articles.csv --text body --encoder t5 --out o
 """
 

@@ -265,6 +265,9 @@ def ask(sheets: Sequence[Sheet], folder: str | os.PathLike[str]) -> SheetStudy:
     ...     study.close()
     0 True
     """
+    if not isinstance(sheets, Sequence) or not all(isinstance(one, Sheet) for one in sheets):
+        remedy = "call et.annotation.ask(et.annotation.validation_sheets(result), folder)"
+        raise InputError("sheets", "sheets", sheets, remedy)
     prompts = pd.concat([sheet.prompts for sheet in sheets])
     key = pd.concat([sheet.key for sheet in sheets]).set_index("question")
     study = SheetStudy(

@@ -437,3 +437,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.two_d_array = False
         tags.classifier_tags.multi_label = self.head == "multilabel"
         return tags
+
+
+def check_classifier(classifier: Any, call: str) -> None:
+    """Refuse another object than a fitted classifier; the remedy is the call to make."""
+    if not isinstance(classifier, TextClassifier):
+        raise InputError("classifier", "a fitted TextClassifier", classifier, f"call {call}")
+    check_is_fitted(classifier, "head_")

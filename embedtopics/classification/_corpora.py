@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from embedtopics.classification._classifier import TextClassifier, check_classifier
 from embedtopics.classification._heads import threshold_for
 from embedtopics.corpus._corpus import as_corpus
 from embedtopics.corpus._texts import TEXT
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from embedtopics.classification._classifier import TextClassifier
 
 
 def classify(
@@ -53,7 +51,7 @@ def classify(
     """
     import pandas as pd
 
-    check_is_fitted(classifier, "head_")
+    check_classifier(classifier, "et.classification.classify(classifier, corpus)")
     threshold = -np.inf
     if max_error is not None:
         threshold = threshold_for(max_error, classifier.risk_coverage())

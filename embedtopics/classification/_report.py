@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from embedtopics.classification._classifier import TextClassifier
+from embedtopics.classification._classifier import TextClassifier, check_classifier
 from embedtopics.classification._heads import (
     calibration_error,
     confusion_of,
@@ -80,7 +79,7 @@ def evaluate(
     """
     import pandas as pd
 
-    check_is_fitted(classifier, "head_")
+    check_classifier(classifier, "et.classification.evaluate(classifier, test, train)")
     head = classifier.head
     classes = classifier.classes_
     tested = classifier._labelled(*test, classes, True)
@@ -285,7 +284,7 @@ def suspicious_labels(classifier: TextClassifier, texts: Sequence[str], y: Any) 
     """
     import pandas as pd
 
-    check_is_fitted(classifier, "head_")
+    check_classifier(classifier, "et.classification.suspicious_labels(classifier, texts, y)")
     learned = classifier._labelled(texts, y, classifier.classes_, learned=True)
     if not np.array_equal(keys_of(learned.texts), classifier.training_keys_):
         raise InputError("texts", "the texts of the fit, in the same order", found="others")
